@@ -63,4 +63,25 @@ Spread spread_of(std::span<const double> values) {
   return {mean, std::sqrt(squares / (count - 1))};
 }
 
+std::vector<EpochSpreads> spreads_of(const CompletedRepeats& repeats) {
+  std::vector<EpochSpreads> epochs;
+  for (std::size_t number = repeats.has_untrained ? 0 : 1; number <= repeats.epochs; ++number) {
+    std::map<const Metric*, std::vector<double>> values;  // in the order of the runs
+    for (const RunRecord* run : repeats.runs) {
+      const EpochRecord& epoch = number == 0 ? *run->untrained : run->epochs[number - 1];
+      for (const auto& [metric, value] : epoch.values) values[metric].push_back(value);
+      if (number < repeats.epochs) continue;
+      for (const auto& [name, value] : run->metrics) {
+        const Metric* const metric = find_metric(name);
+        const bool is_new = metric != nullptr && metric->part == MetricPart::kTest && !epoch[*metric];
+        if (is_new) values[metric].push_back(value);
+      }
+    }
+    EpochSpreads& spreads = epochs.emplace_back(EpochSpreads{.epoch = number});
+    for (const auto& [metric, of_runs] : values)
+      if (of_runs.size() == repeats.runs.size()) spreads.values.emplace(metric, spread_of(of_runs));
+  }
+  return epochs;
+}
+
 }  // namespace sweep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,5 +49,15 @@ struct Spread {
 
 /// The spread of two values or more. NaN among them makes both NaN.
 Spread spread_of(std::span<const double> values);
+
+/// The spreads over the repeats of every metric that all of them have in an epoch.
+struct EpochSpreads {
+  std::size_t epoch = 0;
+  std::map<const Metric*, Spread> values = {};
+};
+
+/// Those of the epochs that all of the repeats have. Metrics of whole runs, such as test_loss, belong to the
+/// last of these.
+std::vector<EpochSpreads> spreads_of(const CompletedRepeats& repeats);
 
 }  // namespace sweep

@@ -176,39 +176,23 @@ Row params_row(const Params& params, const std::vector<std::string>& keys) {
   return cells;
 }
 
-// The values of a metric at epoch `number` in all repeats; none if one has no value. The metrics of whole
-// runs belong to the last epoch that all have.
-std::optional<Spread> spread_at(const Metric& metric, const CompletedRepeats& repeats, std::size_t number) {
-  std::vector<double> values;
-  for (const RunRecord* run : repeats.runs) {
-    std::optional<double> value = (number == 0 ? *run->untrained : run->epochs[number - 1])[metric];
-    if (!value && number == repeats.epochs) value = value_of_run(metric, *run);
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  return spread_of(values);
-}
-
-// Calls visit(status, pick, number) for the mean and the deviation of each epoch that all repeats have.
-template <typename Visit>
-void for_each_spread(const CompletedRepeats& repeats, const Visit& visit) {
-  for (std::size_t number = repeats.has_untrained ? 0 : 1; number <= repeats.epochs; ++number) {
-    visit(kMeanStatus, &Spread::mean, number);
-    visit(kDeviationStatus, &Spread::deviation, number);
-  }
-}
+// The rows or members that repeats have for each epoch.
+constexpr std::pair<std::string_view, double Spread::*> kSpreadParts[] = {
+    {kMeanStatus, &Spread::mean}, {kDeviationStatus, &Spread::deviation}};
 
 std::string repeats_csv(const CompletedRepeats& repeats, const Columns& columns, const Row& params) {
   std::string csv;
-  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
-    Row cells = {repeats.name, std::string(status), std::to_string(number)};
-    for (const Metric* metric : columns) {
-      const auto spread = spread_at(*metric, repeats, number);
-      cells.push_back(spread ? csv_number((*spread).*part) : "");
+  for (const EpochSpreads& epoch : spreads_of(repeats)) {
+    for (const auto& [status, part] : kSpreadParts) {
+      Row cells = {repeats.name, std::string(status), std::to_string(epoch.epoch)};
+      for (const Metric* metric : columns) {
+        const auto spread = epoch.values.find(metric);
+        cells.push_back(spread != epoch.values.end() ? csv_number(spread->second.*part) : "");
+      }
+      cells.insert(cells.end(), params.begin(), params.end());
+      csv += csv_row(cells);
     }
-    cells.insert(cells.end(), params.begin(), params.end());
-    csv += csv_row(cells);
-  });
+  }
   return csv;
 }
 
@@ -218,14 +202,16 @@ Json repeats_json(const CompletedRepeats& repeats, const Columns& columns) {
                {"runs", repeats.runs.size()},
                {std::string(kMeanStatus), Json::array()},
                {std::string(kDeviationStatus), Json::array()}};
-  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
-    Json epoch = {{"epoch", number}};
-    for (const Metric* metric : columns) {
-      const auto spread = spread_at(*metric, repeats, number);
-      epoch[std::string(metric->key)] = spread ? json_number((*spread).*part) : Json();
+  for (const EpochSpreads& epoch : spreads_of(repeats)) {
+    for (const auto& [status, part] : kSpreadParts) {
+      Json& member = json[std::string(status)].emplace_back(Json{{"epoch", epoch.epoch}});
+      for (const Metric* metric : columns) {
+        const auto spread = epoch.values.find(metric);
+        member[std::string(metric->key)] =
+            spread != epoch.values.end() ? json_number(spread->second.*part) : Json();
+      }
     }
-    json[std::string(status)].push_back(std::move(epoch));
-  });
+  }
   return json;
 }
 

@@ -20,32 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The run's epoch with this number.
-const EpochRecord& epoch_of(const RunRecord& run, std::size_t number) {
-  return number == 0 ? run.untrained.value() : run.epochs[number - 1];
-}
-
-std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t epoch, bool is_last) {
-  std::vector<tbwriter::ScalarPoint> points = epoch_points(epoch_of(run, epoch));
-  if (is_last) {
-    const auto of_run = test_points(run.metrics);
-    points.insert(points.end(), of_run.begin(), of_run.end());
-  }
-  return points;
-}
-
-AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size_t epoch, bool is_last) {
-  std::map<std::string_view, std::vector<double>> values;  // of each tag, in the order of the runs
-  for (const RunRecord* run : runs) {
-    for (const auto& [tag, value] : points_of(*run, epoch, is_last)) values[tag].push_back(value);
-  }
-  AggregateEpoch aggregate = {epoch_of(*runs[0], epoch).epoch, {}};
-  for (const auto& [tag, of_tag] : values) {
-    if (of_tag.size() == runs.size()) aggregate.values.emplace(tag, spread_of(of_tag));
-  }
-  return aggregate;
-}
-
 void remove_run(const fs::path& directory) {
   if (!fs::exists(directory)) return;
   prepare_run_directory(directory);
@@ -53,13 +27,14 @@ void remove_run(const fs::path& directory) {
   fs::remove(directory, not_empty);
 }
 
-bool have_tag(std::span<const AggregateEpoch> epochs, const char* tag) {
+bool have(std::span<const EpochSpreads> epochs, const char* key) {
+  const Metric* const metric = &metric_named(key);
   return std::ranges::any_of(epochs,
-                             [tag](const AggregateEpoch& epoch) { return epoch.values.contains(tag); });
+                             [metric](const EpochSpreads& epoch) { return epoch.values.contains(metric); });
 }
 
 void write_run(const fs::path& directory, const Params& params, const Params& not_swept,
-               const LogOptions& log, std::span<const AggregateEpoch> epochs) {
+               const LogOptions& log, std::span<const EpochSpreads> epochs) {
   prepare_run_directory(directory);
   tbwriter::WriterOptions options;
   options.end_session_on_close = false;
@@ -67,29 +42,24 @@ void write_run(const fs::path& directory, const Params& params, const Params& no
   const bool session = log.hparams && !params.empty();
   if (session) writer.add_hparams_start(to_hparams(params, not_swept));
   if (log.layout) {
-    writer.add_custom_scalars_layout(
-        scalars_layout(have_tag(epochs, "MAE/train"), have_tag(epochs, "Loss/validation")));
+    writer.add_custom_scalars_layout(scalars_layout(have(epochs, "mae"), have(epochs, "validation_loss")));
   }
-  for (const AggregateEpoch& epoch : epochs) {
+  for (const EpochSpreads& epoch : epochs) {
+    std::map<std::string_view, Spread> of_tags;
+    for (const auto& [metric, spread] : epoch.values)
+      if (!metric->tag.empty()) of_tags.emplace(metric->tag, spread);
     std::vector<tbwriter::ScalarPoint> points;
-    for (const auto& [tag, spread] : epoch.values) points.push_back({tag, spread.mean});
+    for (const auto& [tag, spread] : of_tags) points.push_back({tag, spread.mean});
     std::deque<std::string> tags;  // A point refers to its tag.
-    for (const auto& [tag, spread] : epoch.values)
-      points.push_back({tags.emplace_back("Std/" + tag), spread.deviation});
-    writer.add_scalar_batch(points, epoch.epoch);
+    for (const auto& [tag, spread] : of_tags)
+      points.push_back({tags.emplace_back(fmt::format("Std/{}", tag)), spread.deviation});
+    writer.add_scalar_batch(points, static_cast<std::int64_t>(epoch.epoch));
   }
   if (session) writer.add_hparams_end(tbwriter::SessionStatus::kSuccess);
   writer.close();
 }
 
 }  // namespace
-
-std::vector<AggregateEpoch> aggregate_of(const CompletedRepeats& repeats) {
-  std::vector<AggregateEpoch> aggregate;
-  for (std::size_t epoch = repeats.has_untrained ? 0 : 1; epoch <= repeats.epochs; ++epoch)
-    aggregate.push_back(aggregate_epoch(repeats.runs, epoch, epoch == repeats.epochs));
-  return aggregate;
-}
 
 fs::path mean_directory(const fs::path& sweep_directory) { return fs::path(sweep_directory) += ".mean"; }
 
@@ -152,7 +122,7 @@ void AggregateRuns::write(const Combination& combination, std::span<const RunRec
   const fs::path directory = directory_ / combination.group.name;
   if (completed) {
     write_run(directory, combination.group.params, combination.not_swept, combination.log,
-              aggregate_of(*completed));
+              spreads_of(*completed));
   } else {
     remove_run(directory);
   }

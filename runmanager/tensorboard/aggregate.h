@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,16 +13,6 @@
 #include "runmanager/records/results.h"
 
 namespace sweep {
-
-struct AggregateEpoch {
-  int epoch = 0;
-  std::map<std::string, Spread> values =
-      {};  // over the repeats, of every tag that all of them have a point of
-};
-
-/// Aggregates the epochs that all of the runs have. Metrics of whole runs, such as Loss/test, belong to the
-/// last epoch. NaN in one run makes mean and deviation NaN.
-std::vector<AggregateEpoch> aggregate_of(const CompletedRepeats& repeats);
 
 /// "runs/fashion.mean" for "runs/fashion". Not inside it: TensorBoard ticks no run if there are more than 40,
 /// and also counts these.

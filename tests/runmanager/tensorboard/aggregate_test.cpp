@@ -16,6 +16,8 @@ RunRecord record(std::vector<EpochRecord> epochs, RunStatus status = RunStatus::
   return run;
 }
 
+const Metric* metric(const char* key) { return &metric_named(key); }
+
 // All of `runs` as repeats of one combination.
 std::optional<CompletedRepeats> completed(const std::vector<RunRecord>& runs) {
   RepeatGroup group;
@@ -59,7 +61,7 @@ std::set<std::string> directories(const fs::path& parent) {
   return names;
 }
 
-TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
+TEST(SpreadsOf, IsMeanAndDeviationOfEveryMetricAndEpoch) {
   std::vector<RunRecord> runs = {
       record({{1, {{"loss", 1}, {"accuracy", 0.5}, {"validation_loss", 4}, {"validation_accuracy", 0.25}}},
               {2, {{"loss", 0.5}, {"accuracy", 0.75}, {"epoch_seconds", 2}}}}),
@@ -69,40 +71,40 @@ TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
               {2, {{"loss", 0}, {"accuracy", 0.5}, {"epoch_seconds", 7}}}})};
   for (std::size_t i = 0; i < runs.size(); ++i)
     runs[i].metrics = {{"test_loss", static_cast<double>(i)}, {"test_accuracy", 0.5}};
-  const auto aggregate = aggregate_of(completed(runs).value());
+  const auto aggregate = spreads_of(completed(runs).value());
   ASSERT_EQ(aggregate.size(), 2u);
-  const AggregateEpoch &first = aggregate[0], &second = aggregate[1];
+  const EpochSpreads &first = aggregate[0], &second = aggregate[1];
   EXPECT_EQ(first.epoch, 1);
-  EXPECT_EQ(first.values.at("Loss/train").mean, 3);
-  EXPECT_EQ(first.values.at("Loss/train").deviation, 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
-  EXPECT_EQ(first.values.at("Accuracy/train").mean, 0.25);
-  EXPECT_EQ(first.values.at("Accuracy/train").deviation, 0.25);
-  EXPECT_EQ(first.values.at("Loss/validation").mean, 2);
-  EXPECT_EQ(first.values.at("Accuracy/validation").mean, 0.25);
-  EXPECT_FALSE(first.values.contains("Loss/test"));
+  EXPECT_EQ(first.values.at(metric("loss")).mean, 3);
+  EXPECT_EQ(first.values.at(metric("loss")).deviation, 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
+  EXPECT_EQ(first.values.at(metric("accuracy")).mean, 0.25);
+  EXPECT_EQ(first.values.at(metric("accuracy")).deviation, 0.25);
+  EXPECT_EQ(first.values.at(metric("validation_loss")).mean, 2);
+  EXPECT_EQ(first.values.at(metric("validation_accuracy")).mean, 0.25);
+  EXPECT_FALSE(first.values.contains(metric("test_loss")));
   EXPECT_EQ(second.epoch, 2);
-  EXPECT_EQ(second.values.at("Loss/train").mean, 0.25);
-  EXPECT_EQ(second.values.at("Duration/epoch_seconds").mean, 4);
-  EXPECT_FALSE(second.values.contains("Loss/validation")) << "was not measured";
-  EXPECT_EQ(second.values.at("Loss/test").mean, 1);
-  EXPECT_EQ(second.values.at("Loss/test").deviation, 1);
-  EXPECT_EQ(second.values.at("Accuracy/test").deviation, 0);
+  EXPECT_EQ(second.values.at(metric("loss")).mean, 0.25);
+  EXPECT_EQ(second.values.at(metric("epoch_seconds")).mean, 4);
+  EXPECT_FALSE(second.values.contains(metric("validation_loss"))) << "was not measured";
+  EXPECT_EQ(second.values.at(metric("test_loss")).mean, 1);
+  EXPECT_EQ(second.values.at(metric("test_loss")).deviation, 1);
+  EXPECT_EQ(second.values.at(metric("test_accuracy")).deviation, 0);
 }
 
 // Runs that were stopped early have their own lengths.
-TEST(AggregateOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
+TEST(SpreadsOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
   std::vector<RunRecord> runs = {record({{1, {{"loss", 1}}}, {2, {{"loss", 1}}}}),
                                  record({{1, {{"loss", 3}}}})};
   runs[0].untrained = EpochRecord{0, {{"validation_loss", 2}}};
-  EXPECT_EQ(aggregate_of(completed(runs).value()).size(), 1u);
-  EXPECT_EQ(aggregate_of(completed(runs).value())[0].epoch, 1);
+  EXPECT_EQ(spreads_of(completed(runs).value()).size(), 1u);
+  EXPECT_EQ(spreads_of(completed(runs).value())[0].epoch, 1);
   runs[1].untrained = EpochRecord{0, {{"validation_loss", 4}}};
-  const auto aggregate = aggregate_of(completed(runs).value());
+  const auto aggregate = spreads_of(completed(runs).value());
   ASSERT_EQ(aggregate.size(), 2u);
   EXPECT_EQ(aggregate.at(0).epoch, 0);
-  EXPECT_EQ(aggregate.at(0).values.at("Loss/validation").mean, 3);
-  EXPECT_FALSE(aggregate.at(0).values.contains("Loss/train"));
-  EXPECT_EQ(aggregate.at(1).values.at("Loss/train").mean, 2);
+  EXPECT_EQ(aggregate.at(0).values.at(metric("validation_loss")).mean, 3);
+  EXPECT_FALSE(aggregate.at(0).values.contains(metric("loss")));
+  EXPECT_EQ(aggregate.at(1).values.at(metric("loss")).mean, 2);
 }
 
 TEST(CompletedRepeats, AreTwoOrMore) {
@@ -114,18 +116,18 @@ TEST(CompletedRepeats, AreTwoOrMore) {
   const std::vector<RunRecord> one_of_three_failed = {record({{1, {{"loss", 1}}}}),
                                                       record({{1, {{"loss", 9}}}}, RunStatus::kFailed),
                                                       record({{1, {{"loss", 2}}}})};
-  EXPECT_EQ(aggregate_of(completed(one_of_three_failed).value())[0].values.at("Loss/train").mean, 1.5)
+  EXPECT_EQ(spreads_of(completed(one_of_three_failed).value())[0].values.at(metric("loss")).mean, 1.5)
       << "the failed run counts not";
 }
 
-TEST(AggregateOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
+TEST(SpreadsOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
   for (const std::size_t place : {0u, 1u}) {
     std::vector<RunRecord> runs = {record({{1, {{"loss", 1}}}}), record({{1, {{"loss", 1}}}})};
     runs[place].epochs[0].set("loss", std::numeric_limits<double>::quiet_NaN());
-    const auto aggregate = aggregate_of(completed(runs).value());
-    EXPECT_TRUE(std::isnan(aggregate.at(0).values.at("Loss/train").mean));
-    EXPECT_TRUE(std::isnan(aggregate.at(0).values.at("Loss/train").deviation));
-    EXPECT_FALSE(aggregate.at(0).values.contains("Loss/validation"));
+    const auto aggregate = spreads_of(completed(runs).value());
+    EXPECT_TRUE(std::isnan(aggregate.at(0).values.at(metric("loss")).mean));
+    EXPECT_TRUE(std::isnan(aggregate.at(0).values.at(metric("loss")).deviation));
+    EXPECT_FALSE(aggregate.at(0).values.contains(metric("validation_loss")));
   }
 }
 
