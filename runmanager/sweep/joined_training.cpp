@@ -199,7 +199,7 @@ void SweepRunner::plan_joined(bool alone) {
   make_room(directory_->path(), sweep_.runs, existing_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
     // That this start does not try them again holds for those that join it as well.
-    if (!kept_[i] || records_[i].status != RunStatus::kFailed) continue;
+    if (!is_kept(i) || records_[i].status != RunStatus::kFailed) continue;
     if (auto lock = RunLock::try_lock(directory_->path() / sweep_.runs[i].name))
       lock->note_failure(directory_->start());
   }
@@ -221,13 +221,6 @@ void SweepRunner::check_is_same() const {
                     directory, inputs));
 }
 
-std::function<void()> SweepRunner::refresh() {
-  if (!options_.join) return {};
-  return [this] {
-    if (collect_) collect_();
-  };
-}
-
 void SweepRunner::train_with_others() {
   std::optional<TrialRuns> trials;
   if (sweep_.search && waits_for_results(*sweep_.search))
@@ -245,10 +238,13 @@ void SweepRunner::train_with_others() {
   train(here);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
-  if (options_.leave || trials)
-    tell_of_unavailable();
-  else if (!unavailable_.empty())
+  if (!unavailable_.empty() && !options_.leave && !trials) {
     leave_to_others(elsewhere);
+  } else if (!unavailable_.empty()) {
+    recorder_->progress().message(
+        fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable_.size(),
+                    *unavailable_.front().needs.unavailable));
+  }
   if (trials) {
     // Adds the trials that the results of others give.
     here.collect();
@@ -261,13 +257,6 @@ void SweepRunner::train_with_others() {
     } while (here.collect() > 0);
     recorder_->write_means();
   });
-}
-
-void SweepRunner::tell_of_unavailable() {
-  if (unavailable_.empty()) return;
-  recorder_->progress().message(
-      fmt::format("{} of the runs cannot be trained here and are left to others: {}", unavailable_.size(),
-                  *unavailable_.front().needs.unavailable));
 }
 
 RunFate SweepRunner::fate_of(std::size_t run) {

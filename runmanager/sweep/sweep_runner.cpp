@@ -67,7 +67,9 @@ SweepOutcome SweepRunner::run() {
 PlannedSweep SweepRunner::plan() {
   check_options();
   set_up();
-  return {.directory = directory_->path(), .done = kept_};
+  PlannedSweep planned{.directory = directory_->path(), .done = {}};
+  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) planned.done.push_back(is_kept(i));
+  return planned;
 }
 
 void SweepRunner::set_up() {
@@ -118,7 +120,6 @@ void SweepRunner::clean_up() const {
 
 void SweepRunner::make_records() {
   records_.resize(sweep_.runs.size());
-  kept_.resize(sweep_.runs.size());
   existing_.resize(sweep_.runs.size());
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) records_[i] = new_record(sweep_.runs[i]);
 }
@@ -130,7 +131,6 @@ void SweepRunner::find_existing() {
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), sweep_.runs, existing_);
   refuse_other_population();
   for (std::size_t i = 0; i < existing_.size(); ++i) {
-    kept_[i] = existing_[i].fate == RunFate::kKept;
     if (auto record = known_record(existing_[i], sweep_.runs[i])) records_[i] = *std::move(record);
   }
 }
@@ -185,11 +185,11 @@ std::optional<RunRecord> SweepRunner::known_record(const ExistingRun& existing,
 }
 
 void SweepRunner::prepare() {
-  const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
-  if (all_kept && !growing_) return;
+  const auto is_open = [](const ExistingRun& run) { return run.fate != RunFate::kKept; };
+  if (std::ranges::none_of(existing_, is_open) && !growing_) return;
   kind_->check(sweep_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-    if (!kept_[i]) prepare(i);
+    if (!is_kept(i)) prepare(i);
   }
 }
 

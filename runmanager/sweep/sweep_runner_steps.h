@@ -47,6 +47,8 @@ class SweepRunner {
   void check_can_be_joined() const;
   void open_directory();
   void make_records();
+  // Whether a run of the file has ended in an earlier start, and is not trained again.
+  bool is_kept(std::size_t run) const { return existing_[run].fate == RunFate::kKept; }
   // What earlier starts have left of the runs. Throws if some of it is in the way.
   void find_existing();
   void refuse_other_population() const;
@@ -64,14 +66,9 @@ class SweepRunner {
   void write_growing_file();
   // At once. Where others add trials to the file, only if it has fewer.
   void write_trials();
-  // The fraction of the epochs of all known runs that a search trains; more than 1 if it adds runs.
-  double fraction_trained() const;
   void train_runs();
   void check_directory() const;
-  std::function<void()> refresh();
   void train_with_others();
-  // Tells who joins that what cannot be trained here is left to others.
-  void tell_of_unavailable();
   // See SharingOptions.
   RunFate fate_of(std::size_t run);
   // Others may have the devices that this machine has not. Who is left last skips the runs.
@@ -84,20 +81,17 @@ class SweepRunner {
   void end_search(TrialRuns& trials);
   TrialRunsOptions trial_options();
   bool prune(std::size_t run, const std::string& reason);
-  // How many runs could be trained at once, if there were slots for all; how many slots there are.
-  std::size_t max_at_once() const;
+  // How many runs are trained at once.
   std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config);
   // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
-  const ExistingRun& make_room_for(const RunConfig& config);
+  ExistingRun make_room_for(const RunConfig& config);
   // Returns a run's lock once no other process has it. None if only this one trains, if `is_done`, or if this
   // process was asked to stop.
   std::optional<RunLock> wait_for_lock(const std::string& run, const std::function<bool()>& is_done);
   // See TrialRunsOptions. Throws DataError if the parent has gone on without it.
   bool keep_start(std::size_t parent, int epoch, const RunConfig& copy);
-  bool train_here(RunQueue& queue);
-  bool train_in_workers(RunQueue& queue);
   // Whether every run has ended, and no trial was still to come.
   bool is_done() const;
   SweepOutcome conclude();
@@ -121,10 +115,9 @@ class SweepRunner {
   double next_write_ = 0;                 // when it may be written again
   std::vector<std::string> means_;        // names of the runs that show means of repeats
   std::vector<RunRecord> records_;        // one per run of the sweep
-  std::vector<bool> kept_;                // one per run: ended in an earlier start, and is not trained again
   std::deque<ScheduledRun> runs_;         // to be trained, in the order of the sweep; trials are added
   std::deque<ScheduledRun> unavailable_;  // the same, but their devices are missing here
-  std::vector<ExistingRun> existing_;     // one per run: what earlier starts have left of it
+  std::vector<ExistingRun> existing_;     // one per run of the file: what earlier starts have left of it
   std::vector<std::string> changes_;      // of the sweep file since the last start, as sentences
   std::vector<std::string> earlier_;      // where trials are added: the last start's
 };

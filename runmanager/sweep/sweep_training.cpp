@@ -17,26 +17,26 @@
 #include "runmanager/sweep/worker_pool.h"
 
 namespace sweep {
-namespace {
-
-constexpr int kRetriesOfLostTrials = 2;
-
-}  // namespace
-
-double SweepRunner::fraction_trained() const {
-  const int epochs = sweep_.runs.front().epochs;
-  const auto runs = static_cast<double>(sweep_.runs.size());
-  return TrialSchedule(*sweep_.search, sweep_.runs.size(), epochs).total_epochs() / (runs * epochs);
-}
 
 void SweepRunner::train_runs() {
   double total_work = 0;
   // Training samples times epochs: what the progress display measures the time left by.
   for (const ScheduledRun& run : runs_) total_work += run.needs.work_per_epoch * run.config->epochs;
-  if (sweep_.search) total_work *= fraction_trained();
+  if (sweep_.search) {
+    // The fraction of the epochs of all known runs that is trained; more than 1 if runs are added.
+    const int epochs = sweep_.runs.front().epochs;
+    total_work *= TrialSchedule(*sweep_.search, sweep_.runs.size(), epochs).total_epochs() /
+                  (static_cast<double>(sweep_.runs.size()) * epochs);
+  }
   std::size_t failed = 0;  // of the runs that are kept
-  for (std::size_t i = 0; i < kept_.size(); ++i)
-    failed += kept_[i] && records_[i].status == RunStatus::kFailed ? 1 : 0;
+  for (std::size_t i = 0; i < existing_.size(); ++i)
+    failed += is_kept(i) && records_[i].status == RunStatus::kFailed ? 1 : 0;
+  std::function<void()> refresh;
+  if (options_.join) {
+    refresh = [this] {
+      if (collect_) collect_();
+    };
+  }
   recorder_.emplace(
       SweepRecorderOptions{
           .directory = directory_->path(),
@@ -49,11 +49,12 @@ void SweepRunner::train_runs() {
           .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
           .work = total_work,
           .goals = goals_of(sweep_),
-          .refresh = refresh()},
+          .refresh = std::move(refresh)},
       sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
   for (const std::string& change : changes_) recorder_->progress().message(change);
-  recorder_->progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+  recorder_->progress().keep_runs(
+      static_cast<std::size_t>(std::ranges::count(existing_, RunFate::kKept, &ExistingRun::fate)));
   if (failed > 0)
     recorder_->progress().message(fmt::format("{} of them {} failed, and {} left alone", failed,
                                               failed == 1 ? "has" : "have", failed == 1 ? "is" : "are"));
@@ -88,6 +89,7 @@ void SweepRunner::skip(const ScheduledRun& run) {
 }
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
+  constexpr int kRetriesOfLostTrials = 2;
   return {
       .slots = slots,
       .one_run_per_device = options_.jobs == 0,
@@ -109,7 +111,23 @@ SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
 
 void SweepRunner::train(RunQueue& queue) {
   if (runs_.empty() && !growing_) return;
-  was_stopped_ = environment_.worker_command.empty() ? train_here(queue) : train_in_workers(queue);
+  const SchedulerOptions options = scheduler_options(slots());
+  if (environment_.worker_command.empty()) {
+    InProcessExecutor executor(make_kind_worker(sweep_.runs.front(), kind_->datasets()),
+                               {.directory = directory_->path(),
+                                .make_engine = environment_.make_engine,
+                                .clock = environment_.clock,
+                                .stop_requested = environment_.stop_requested,
+                                .threads = {}});
+    was_stopped_ = schedule_runs(queue, executor, options, *recorder_);
+    return;
+  }
+  // The samples move to memory that the workers see, so this process drops its own.
+  const std::vector<SharedDataset> datasets = kind_->share_datasets();
+  // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
+  WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
+                      options.slots, options_.timeout);
+  was_stopped_ = schedule_runs(queue, executor, options, *recorder_);
 }
 
 void SweepRunner::train_alone() {
@@ -144,12 +162,6 @@ bool SweepRunner::prune(std::size_t run, const std::string& reason) {
   return true;
 }
 
-std::size_t SweepRunner::max_at_once() const {
-  if (!growing_) return runs_.size();
-  if (sweep_.search->method == SearchMethod::kPopulation) return sweep_.search->trials;
-  return std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
-}
-
 void SweepRunner::end_search(TrialRuns& trials) {
   if (kept_trials_ > 0 || lacks_trials_ || (options_.join && growing_)) write_trials();
   recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
@@ -177,18 +189,19 @@ void SweepRunner::write_trials() {
   });
 }
 
-const ExistingRun& SweepRunner::make_room_for(const RunConfig& config) {
-  existing_ = {find_existing_run(directory_->path(), config, kind_->identity(config), options_.retry_failed)};
-  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, existing_);
-  make_room(directory_->path(), {&config, 1}, existing_);
-  return existing_[0];
+ExistingRun SweepRunner::make_room_for(const RunConfig& config) {
+  ExistingRun existing =
+      find_existing_run(directory_->path(), config, kind_->identity(config), options_.retry_failed);
+  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
+  make_room(directory_->path(), {&config, 1}, {&existing, 1});
+  return existing;
 }
 
 std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   const RunConfig& added = growing_->runs.emplace_back(std::move(config));
-  make_room_for(added);
-  RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
-  if (existing_[0].fate == RunFate::kKept) {
+  const ExistingRun existing = make_room_for(added);
+  RunRecord record = known_record(existing, added).value_or(new_record(added));
+  if (existing.fate == RunFate::kKept) {
     recorder_->add_run(std::move(record));
     ++kept_trials_;
     return std::nullopt;
@@ -263,31 +276,16 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   return false;
 }
 
-bool SweepRunner::train_here(RunQueue& queue) {
-  InProcessExecutor executor(make_kind_worker(sweep_.runs.front(), kind_->datasets()),
-                             {.directory = directory_->path(),
-                              .make_engine = environment_.make_engine,
-                              .clock = environment_.clock,
-                              .stop_requested = environment_.stop_requested,
-                              .threads = {}});
-  return schedule_runs(queue, executor, scheduler_options(1), *recorder_);
-}
-
-bool SweepRunner::train_in_workers(RunQueue& queue) {
-  // The samples move to memory that the workers see, so this process drops its own.
-  const std::vector<SharedDataset> datasets = kind_->share_datasets();
-  const std::size_t slots = this->slots();
-  // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
-  WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
-                      slots, options_.timeout);
-  return schedule_runs(queue, executor, scheduler_options(slots), *recorder_);
-}
-
 std::size_t SweepRunner::slots() const {
-  const std::size_t runs = max_at_once();
+  if (environment_.worker_command.empty()) return 1;
+  // How many could be trained at once, if there were slots for all.
+  std::size_t runs = runs_.size();
+  if (growing_ && sweep_.search->method == SearchMethod::kPopulation)
+    runs = sweep_.search->trials;
+  else if (growing_)
+    runs = std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
   const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs, available_cores());
-  const std::size_t slots = std::min({static_cast<std::size_t>(jobs), runs, gpus_.max_runs().value_or(runs)});
-  return environment_.worker_command.empty() ? 1 : slots;
+  return std::min({static_cast<std::size_t>(jobs), runs, gpus_.max_runs().value_or(runs)});
 }
 
 }  // namespace sweep
