@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMaxHeaderBytes = 64 << 10;
 constexpr std::size_t kMaxDimensions = 8;
-constexpr std::pair<std::string_view, TensorType> kTypes[] = {
+constexpr std::pair<std::string_view, TensorType> kTypeCodes[] = {
     {"b1", TensorType::kBool}, {"u1", TensorType::kU8},  {"u2", TensorType::kU16}, {"u4", TensorType::kU32},
     {"u8", TensorType::kU64},  {"i1", TensorType::kI8},  {"i2", TensorType::kI16}, {"i4", TensorType::kI32},
     {"i8", TensorType::kI64},  {"f2", TensorType::kF16}, {"f4", TensorType::kF32}, {"f8", TensorType::kF64}};
@@ -49,8 +49,9 @@ void set_type(const std::string& type, ArrayLayout& layout, const ByteSource& so
     source.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
                 kAllowed);
   }
-  const auto found = std::ranges::find(kTypes, code, &std::pair<std::string_view, TensorType>::first);
-  if (found == std::end(kTypes)) source.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
+  const auto found = std::ranges::find(kTypeCodes, code, &std::pair<std::string_view, TensorType>::first);
+  if (found == std::end(kTypeCodes))
+    source.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
   layout.type = found->second;
 }
 
