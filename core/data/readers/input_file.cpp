@@ -1,15 +1,17 @@
 #include "core/data/readers/input_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/base/mapped_file.h"
 
 namespace sweep {
@@ -24,13 +26,23 @@ constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kDeflateExpansion = 1032;
 
-// The size of a stream, which it leaves at its start.
-std::uint64_t stream_size(std::istream& in, const std::string& name) {
-  in.seekg(0, std::ios::end);
-  const std::streamoff end = in.tellg();
-  in.seekg(0, std::ios::beg);
-  if (!in || end < 0) throw DataError(name + ": cannot be read");
-  return static_cast<std::uint64_t>(end);
+std::uint64_t file_bytes(const FileDescriptor& file, const std::string& name) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) throw ReadError(name + ": cannot be read: " + std::strerror(errno));
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+// Fills `out`, or returns less at the end of the file.
+std::size_t read_from(const FileDescriptor& file, std::span<std::uint8_t> out, const std::string& name) {
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const ssize_t got =
+        retry_interrupted([&] { return ::read(file.get(), out.data() + count, out.size() - count); });
+    if (got < 0) throw ReadError(name + ": cannot be read: " + std::strerror(errno));
+    if (got == 0) break;
+    count += static_cast<std::size_t>(got);
+  }
+  return count;
 }
 
 }  // namespace
@@ -62,27 +74,23 @@ std::string without_path(const std::string& message, const fs::path& path) {
 }
 
 std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_bytes) {
-  const auto in = open_regular_stream(path);
-  const std::uint64_t size = stream_size(*in, path.string());
+  const FileDescriptor file = open_regular_file(path);
+  const std::uint64_t size = file_bytes(file, path.string());
   if (size > max_bytes) {
     throw DataError(path.string() + ": has " + std::to_string(size) + " bytes; at most " +
                     std::to_string(max_bytes) + " are allowed");
   }
   std::vector<std::uint8_t> bytes(size);
-  in->read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (static_cast<std::uint64_t>(in->gcount()) != size) throw ReadError(path.string() + ": cannot be read");
+  if (read_from(file, bytes, path.string()) != size) throw ReadError(path.string() + ": cannot be read");
   return bytes;
 }
 
 std::string file_sha256(const fs::path& path) {
-  const auto in = open_regular_stream(path);
+  const FileDescriptor file = open_regular_file(path);
   Sha256 digest;
   std::vector<std::uint8_t> piece(kPieceBytes);
-  while (*in) {
-    in->read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
-    digest.update(std::span(piece).first(static_cast<std::size_t>(in->gcount())));
-  }
-  if (in->bad()) throw DataError(path.string() + ": cannot be read");
+  while (const std::size_t count = read_from(file, piece, path.string()))
+    digest.update(std::span(piece).first(count));
   return digest.finish();
 }
 
@@ -152,9 +160,10 @@ void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint
 }
 
 InputFile::InputFile(const fs::path& path, std::string name)
-    : file_(open_regular_stream(path)), name_(std::move(name)), file_bytes_(stream_size(*file_, name_)) {
-  refill();
-  if (buffer_.size() >= 2 && buffer_[0] == 0x1f && buffer_[1] == 0x8b) inflate_ = std::make_unique<Inflate>();
+    : file_(open_regular_file(path)), name_(std::move(name)), file_bytes_(file_bytes(file_, name_)) {
+  std::array<std::uint8_t, 2> start{};
+  const bool is_read = retry_interrupted([&] { return ::pread(file_.get(), start.data(), 2, 0); }) == 2;
+  if (is_read && start[0] == 0x1f && start[1] == 0x8b) inflate_ = std::make_unique<Inflate>();
 }
 
 InputFile::~InputFile() = default;
@@ -168,7 +177,7 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
   std::size_t count = 0;
   while (count < out.size()) {
     const auto piece = out.subspan(count, std::min(kPieceBytes, out.size() - count));
-    const std::size_t got = inflate_ == nullptr ? read_plain(piece) : read_compressed(piece);
+    const std::size_t got = inflate_ == nullptr ? read_from(file_, piece, name_) : read_compressed(piece);
     digest_.update(piece.first(got));
     count += got;
     if (got < piece.size()) break;
@@ -178,34 +187,16 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
   return count;
 }
 
-// Refills the consumed buffer with the next bytes of the file. Leaves it empty at the end of the file.
-void InputFile::refill() {
-  buffer_.resize(kPieceBytes);
-  file_->read(reinterpret_cast<char*>(buffer_.data()), static_cast<std::streamsize>(buffer_.size()));
-  if (file_->bad()) throw DataError(name_ + ": cannot be read: " + std::strerror(errno));
-  buffer_.resize(static_cast<std::size_t>(file_->gcount()));
-  position_ = 0;
-}
-
-std::size_t InputFile::read_plain(std::span<std::uint8_t> out) {
-  std::size_t done = 0;
-  while (done < out.size()) {
-    if (position_ == buffer_.size()) refill();
-    if (buffer_.empty()) break;
-    const std::size_t count = std::min(out.size() - done, buffer_.size() - position_);
-    std::memcpy(out.data() + done, buffer_.data() + position_, count);
-    position_ += count;
-    done += count;
-  }
-  return done;
-}
-
 std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
   z_stream& stream = inflate_->stream;
   stream.next_out = out.data();
   stream.avail_out = static_cast<uInt>(out.size());
   while (stream.avail_out > 0) {
-    if (position_ == buffer_.size()) refill();
+    if (position_ == buffer_.size()) {
+      buffer_.resize(kPieceBytes);
+      buffer_.resize(read_from(file_, buffer_, name_));
+      position_ = 0;
+    }
     if (inflate_->ended) {
       if (buffer_.empty()) break;
       // gzip allows members one after another, as `cat a.gz b.gz` makes them; anything else is damage.

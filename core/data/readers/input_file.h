@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <istream>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/shape.h"
 #include "core/data/readers/sha256.h"
 
@@ -79,14 +79,12 @@ class InputFile {
 
  private:
   struct Inflate;
-  void refill();
-  std::size_t read_plain(std::span<std::uint8_t> out);
   std::size_t read_compressed(std::span<std::uint8_t> out);
 
-  std::unique_ptr<std::istream> file_;
+  FileDescriptor file_;
   std::string name_;
   std::uint64_t file_bytes_ = 0;
-  std::vector<std::uint8_t> buffer_;  // bytes of the file; those before position_ are consumed
+  std::vector<std::uint8_t> buffer_;  // compressed bytes; those before position_ are consumed
   std::size_t position_ = 0;
   std::unique_ptr<Inflate> inflate_;  // null for a plain file
   std::uint64_t done_ = 0;
