@@ -21,19 +21,13 @@ namespace {
 constexpr std::int64_t kMaxClasses = 65536;
 constexpr float kLargestWhole = 1 << 24;  // all whole numbers up to this are exact as floats
 
-enum Part { kTrain, kValidation, kTest };
 constexpr std::array<const char*, 3> kPartNames = {"training", "validation", "test"};
 
-constexpr std::pair<std::string_view, Part> kPartWords[] = {{"train", kTrain},
-                                                            {"validation", kValidation},
-                                                            {"valid", kValidation},
-                                                            {"val", kValidation},
-                                                            {"test", kTest}};
 constexpr std::string_view kSampleNames[] = {"features", "x", "data", "images", "inputs"};
 constexpr std::string_view kTargetNames[] = {"labels", "y", "targets", "classes"};
 
-// "x_train" or "train_x" -> ("x", kTrain); "x" -> ("x", no part).
-std::pair<std::string, std::optional<Part>> split_name(const std::string& name) {
+// "x_train" or "train_x" -> ("x", kTrainPart); "x" -> ("x", no part).
+std::pair<std::string, std::optional<DataPart>> split_name(const std::string& name) {
   for (const auto& [word, part] : kPartWords) {
     const std::string suffix = "_" + std::string(word), prefix = std::string(word) + "_";
     if (name.size() > suffix.size() && name.ends_with(suffix)) {
@@ -239,7 +233,7 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
       base = wanted;
       part.reset();
     }
-    ArrayPair& pair = found.parts[part.value_or(kTrain)];
+    ArrayPair& pair = found.parts[part.value_or(kTrainPart)];
     NamedArray** slot = nullptr;
     const bool is_target = wanted.empty() ? std::ranges::count(kTargetNames, base) > 0 : base == wanted;
     if (is_target) {
@@ -258,7 +252,7 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
     *slot = &array;
     check_array(array);
   }
-  const ArrayPair& train = found.parts[kTrain];
+  const ArrayPair& train = found.parts[kTrainPart];
   if (train.samples == nullptr || train.targets == nullptr) {
     const bool samples = train.samples == nullptr;
     throw DataError(name + ": has no array of " + (samples ? "samples" : "targets") + ", called " +
@@ -312,7 +306,7 @@ TensorDataset make_set(const ArrayPair& pair, bool classes, bool channels_last, 
 Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name,
                          const SampleFormat* trained) {
   const FoundArrays found = find_arrays(data, spec, name);
-  const ArrayPair& train = found.parts[kTrain];
+  const ArrayPair& train = found.parts[kTrainPart];
   const bool channels_last = channels_are_last(*train.samples, spec.channels);
   const bool classes = holds_classes(*train.targets, spec);
   Dataset dataset;
@@ -339,7 +333,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   dataset.notes = std::move(data.notes);
 
   std::array<std::optional<TensorDataset>, 3> sets;
-  for (const Part p : {kTrain, kValidation, kTest}) {
+  for (const DataPart p : {kTrainPart, kValidationPart, kTestPart}) {
     const ArrayPair& pair = found.parts[p];
     if (pair.samples == nullptr && pair.targets == nullptr) continue;
     if (pair.samples == nullptr || pair.targets == nullptr) {
@@ -356,8 +350,8 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
     dataset.class_names = trained->class_names;
     dataset.fill_values = trained->fill_values;
   }
-  split_parts({std::move(*sets[kTrain]), std::move(sets[kValidation]), std::move(sets[kTest])}, spec,
-              dataset);
+  split_parts({std::move(*sets[kTrainPart]), std::move(sets[kValidationPart]), std::move(sets[kTestPart])},
+              spec, dataset);
   return dataset;
 }
 

@@ -57,11 +57,11 @@ constexpr TypeRow row(const char* name) {
   return row;
 }
 
-constexpr TypeRow kTypes[] = {row<std::uint8_t>("BOOL"), row<std::uint8_t>("U8"),   row<std::int8_t>("I8"),
-                              row<std::uint16_t>("U16"), row<std::int16_t>("I16"),  row<Half>("F16"),
-                              row<Bfloat>("BF16"),       row<std::uint32_t>("U32"), row<std::int32_t>("I32"),
-                              row<float>("F32"),         row<std::uint64_t>("U64"), row<std::int64_t>("I64"),
-                              row<double>("F64")};
+constexpr TypeRow kTypeRows[] = {
+    row<std::uint8_t>("BOOL"), row<std::uint8_t>("U8"), row<std::int8_t>("I8"),    row<std::uint16_t>("U16"),
+    row<std::int16_t>("I16"),  row<Half>("F16"),        row<Bfloat>("BF16"),       row<std::uint32_t>("U32"),
+    row<std::int32_t>("I32"),  row<float>("F32"),       row<std::uint64_t>("U64"), row<std::int64_t>("I64"),
+    row<double>("F64")};
 
 // Throws for a value that would become another number.
 void check_values(const std::uint8_t* values, std::size_t count, TensorType type, const ByteSource& source) {
@@ -140,7 +140,7 @@ std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, 
 
 }  // namespace
 
-std::span<const TypeRow> type_rows() { return kTypes; }
+std::span<const TypeRow> type_rows() { return kTypeRows; }
 
 void ByteSource::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
 

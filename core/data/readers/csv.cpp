@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum Part : std::uint8_t { kTrain, kValidation, kTest, kParts };
-
 constexpr std::size_t kRowsBetweenChecks = 4096;
 constexpr std::string_view kSplit = "split";  // the column that says which part a row is of
 
@@ -31,25 +29,25 @@ const std::vector<std::string>& endings() {
   return all;
 }
 
-std::optional<Part> part_called(std::string_view name) {
-  if (name == "train" || name == "training") return kTrain;
-  if (name == "validation" || name == "val" || name == "valid") return kValidation;
-  if (name == "test") return kTest;
+std::optional<DataPart> part_called(std::string_view name) {
+  for (const auto& [word, part] : kPartWords) {
+    if (word == name) return part;
+  }
   return std::nullopt;
 }
 
 // "test.csv" and "test-2.csv" are of the test part; "tests.csv" is not, but of the training part.
-Part part_of_file(const fs::path& path) {
+DataPart part_of_file(const fs::path& path) {
   const std::string name = path.filename().string();
   const std::string word = name.substr(0, name.find_first_of("._-0123456789"));
-  return part_called(word).value_or(kTrain);
+  return part_called(word).value_or(kTrainPart);
 }
 
 class Table {
  public:
   explicit Table(const ReadOptions& options) : options_(options) {}
 
-  void read(InputFile& file, Part part);
+  void read(InputFile& file, DataPart part);
   DataArrays take_data(const std::string& name);
 
  private:
@@ -59,8 +57,8 @@ class Table {
   ColumnUse use_of(const std::string& column) const;
   void choose_targets(const std::string& file);
   void check_columns_exist(const std::string& file) const;
-  void add_row(const CsvRows& rows, Part part, const std::string& file);
-  void add_part(Part part, std::size_t features, DataArrays& data) const;
+  void add_row(const CsvRows& rows, DataPart part, const std::string& file);
+  void add_part(DataPart part, std::size_t features, DataArrays& data) const;
 
   const ReadOptions& options_;
   std::string label_;  // names of columns
@@ -70,7 +68,7 @@ class Table {
   std::vector<std::string> header_;
   std::vector<TableColumn> columns_;   // of the header
   std::vector<std::size_t> features_;  // which of them, in the order of the samples' features
-  std::vector<Part> parts_;            // per row
+  std::vector<DataPart> parts_;        // per row
   std::vector<std::size_t> lines_;     // per row of known columns
   std::vector<SkippedFile> refused_;   // rows
   std::vector<std::string> notes_;
@@ -204,13 +202,13 @@ void Table::set_known_columns(const std::string& file) {
                   (nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?"));
 }
 
-Part split_part(std::string_view field, const std::string& file, std::size_t line) {
-  if (const std::optional<Part> part = part_called(trim(field))) return *part;
+DataPart split_part(std::string_view field, const std::string& file, std::size_t line) {
+  if (const std::optional<DataPart> part = part_called(trim(field))) return *part;
   throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(kSplit) + ": " +
                   quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
 }
 
-void Table::add_row(const CsvRows& rows, Part part, const std::string& file) {
+void Table::add_row(const CsvRows& rows, DataPart part, const std::string& file) {
   const std::vector<std::string>& fields = rows.fields();
   if (fields.size() != header_.size()) {
     throw DataError(file + ": line " + std::to_string(rows.line()) + ": has " +
@@ -235,7 +233,7 @@ void Table::add_row(const CsvRows& rows, Part part, const std::string& file) {
   if (is_known()) lines_.push_back(rows.line());
 }
 
-void Table::read(InputFile& file, Part part) {
+void Table::read(InputFile& file, DataPart part) {
   CsvRows rows(file, options_.encoding);
   if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
   std::vector<std::string> header;
@@ -271,11 +269,11 @@ DataArrays Table::take_data(const std::string& name) {
     features += data.columns.back().features();
   }
   check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
-  if (!options_.unlabelled && std::ranges::count(parts_, kTrain) == 0)
+  if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
     throw DataError(name + ": has no rows to train on");
   if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
   data.target_names = targets_;
-  for (const Part part : {kTrain, kValidation, kTest}) add_part(part, features, data);
+  for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) add_part(part, features, data);
   data.lines = std::move(lines_);
   data.skipped = std::move(refused_);
   data.notes = std::move(notes_);
@@ -283,8 +281,8 @@ DataArrays Table::take_data(const std::string& name) {
 }
 
 // Adds the arrays of one part, if it has rows.
-void Table::add_part(Part part, std::size_t features, DataArrays& data) const {
-  constexpr std::array<const char*, kParts> kNames = {"train", "validation", "test"};
+void Table::add_part(DataPart part, std::size_t features, DataArrays& data) const {
+  constexpr std::array<const char*, 3> kNames = {"train", "validation", "test"};
   const std::int64_t rows = std::ranges::count(parts_, part);
   if (rows == 0) return;
   std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
@@ -338,7 +336,7 @@ DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options)
   std::vector<DataFile> sources;
   for (const fs::path& path : files_in(paths, endings())) {
     InputFile file(path);
-    table.read(file, options.unlabelled ? kTrain : part_of_file(path));
+    table.read(file, options.unlabelled ? kTrainPart : part_of_file(path));
     sources.push_back({path, file.sha256()});
   }
   DataArrays data = table.take_data(paths.front().string());
@@ -348,7 +346,7 @@ DataArrays read_csv(std::span<const fs::path> paths, const ReadOptions& options)
 
 DataArrays read_csv_file(InputFile& file, const ReadOptions& options) {
   Table table(options);
-  table.read(file, kTrain);
+  table.read(file, kTrainPart);
   return table.take_data(file.name());
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMaxOneHot = 1000;
 constexpr std::size_t kFewCategories = 32;  // may be as many as rows
 constexpr std::size_t kMaxOrdinal = 1 << 20;
-constexpr std::size_t kMaxClasses = 65536;
+constexpr std::size_t kMaxTextClasses = 65536;
 constexpr double kMinSteps = 256;      // of float32 between the lowest and the highest number of a column
 constexpr std::size_t kMaxShown = 40;  // bytes of a field in a message
 
@@ -268,7 +268,7 @@ void TableColumn::add_category(std::string_view field, const std::string& file, 
     if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"", file, line);
     const bool is_feature = use_ == ColumnUse::kFeature;
     const std::size_t most =
-        !is_feature ? kMaxClasses
+        !is_feature ? kMaxTextClasses
                     : (options_->categories == Categories::kOneHot && is_listed_ ? kMaxOneHot : kMaxOrdinal);
     if (categories.size() == most) {
       fail("more than " + std::to_string(most) + (is_feature ? " categories" : " classes") +

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Content is hashed in pieces of this size, right after inflating them, while they are in the cache.
-constexpr std::size_t kPieceBytes = 256 * 1024;
+constexpr std::size_t kPackedPieceBytes = 256 * 1024;
 // Pictures shrink to a third or a tenth; what expands more than this is refused unless it is harmless.
 constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
@@ -88,7 +88,7 @@ std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_byt
 std::string file_sha256(const fs::path& path) {
   const FileDescriptor file = open_regular_file(path);
   Sha256 digest;
-  std::vector<std::uint8_t> piece(kPieceBytes);
+  std::vector<std::uint8_t> piece(kPackedPieceBytes);
   while (const std::size_t count = read_from(file, piece, path.string()))
     digest.update(std::span(piece).first(count));
   return digest.finish();
@@ -176,7 +176,7 @@ std::uint64_t InputFile::max_content() const {
 std::size_t InputFile::read(std::span<std::uint8_t> out) {
   std::size_t count = 0;
   while (count < out.size()) {
-    const auto piece = out.subspan(count, std::min(kPieceBytes, out.size() - count));
+    const auto piece = out.subspan(count, std::min(kPackedPieceBytes, out.size() - count));
     const std::size_t got = inflate_ == nullptr ? read_from(file_, piece, name_) : read_compressed(piece);
     digest_.update(piece.first(got));
     count += got;
@@ -193,7 +193,7 @@ std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
   stream.avail_out = static_cast<uInt>(out.size());
   while (stream.avail_out > 0) {
     if (position_ == buffer_.size()) {
-      buffer_.resize(kPieceBytes);
+      buffer_.resize(kPackedPieceBytes);
       buffer_.resize(read_from(file_, buffer_, name_));
       position_ = 0;
     }

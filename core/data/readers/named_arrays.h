@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,6 +44,13 @@ struct NamedArray {
   ArrayValues values;
   std::string where = {};  // starts messages about it; empty: the source's name, and its own
 };
+
+/// A part of a data set, and the words for it: at the beginning or end of an array's name, in a table's
+/// column "split", in front of a table's file name.
+enum DataPart : std::uint8_t { kTrainPart, kValidationPart, kTestPart };
+inline constexpr std::pair<std::string_view, DataPart> kPartWords[] = {
+    {"train", kTrainPart},      {"training", kTrainPart}, {"validation", kValidationPart},
+    {"valid", kValidationPart}, {"val", kValidationPart}, {"test", kTestPart}};
 
 /// A source: its arrays, called as data_from_arrays() says.
 struct DataArrays {

@@ -168,9 +168,9 @@ void list_decoded(std::span<const ImageEntry> entries, const std::vector<Decoded
 // the last one. The memory needed does not depend on the number of images. Returns all but the arrays.
 DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
                          const Shape& shape, TensorWriter& file) {
-  constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+  constexpr std::size_t kPieceSize = std::size_t{32} << 20;
   const std::size_t sample_bytes = element_count(shape);
-  const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes, 1);
+  const std::size_t per_piece = std::max<std::size_t>(kPieceSize / sample_bytes, 1);
   const ImageSize size{static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2])};
   Sha256 digest;
   DataArrays data;

@@ -27,7 +27,7 @@ struct ImageFormat {
   StoredImage (*decode)(const EncodedImage& file);
 };
 
-constexpr ImageFormat kFormats[] = {{is_jpeg, decode_jpeg}, {is_png, decode_png}, {is_webp, decode_webp}};
+constexpr ImageFormat kDecoders[] = {{is_jpeg, decode_jpeg}, {is_png, decode_png}, {is_webp, decode_webp}};
 
 // Formats that are recognised only to be refused by name.
 constexpr struct {
@@ -151,7 +151,7 @@ void EncodedImage::check_size(std::uint64_t height, std::uint64_t width) const {
 }
 
 bool starts_image(std::span<const std::uint8_t> start) {
-  for (const ImageFormat& format : kFormats) {
+  for (const ImageFormat& format : kDecoders) {
     if (format.recognise(start)) return true;
   }
   return false;
@@ -162,7 +162,7 @@ std::string image_formats() { return can_decode_webp() ? "JPEG, PNG, WebP" : "JP
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name) {
   const EncodedImage encoded{file, options, name};
   if (file.empty()) encoded.fail("is empty, expected an image");
-  for (const ImageFormat& format : kFormats)
+  for (const ImageFormat& format : kDecoders)
     if (format.recognise(file)) return finished(format.decode(encoded), options);
   for (const auto& [magic, kind] : kUnsupported) {
     if (starts_with(file, magic)) encoded.fail(std::string("is ") + kind + "; allowed: " + image_formats());

@@ -10,7 +10,7 @@ namespace sweep {
 namespace {
 
 // Far more than the few arrays of a data set need. A checkpoint may have more.
-constexpr std::uint64_t kMaxHeaderBytes = 1 << 20;
+constexpr std::uint64_t kMaxDataHeaderBytes = 1 << 20;
 
 // The first `count` bytes of what is left, or less at the end of the file.
 std::string read_text(InputFile& file, std::size_t count) {
@@ -35,9 +35,9 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file) {
   const std::string length = read_text(file, kTensorLengthBytes);
   const std::uint64_t header_bytes =
       tensor_header_bytes(length, std::max<std::uint64_t>(max_bytes, length.size()), name);
-  if (header_bytes > kMaxHeaderBytes) {
+  if (header_bytes > kMaxDataHeaderBytes) {
     throw DataError(name + ": its header has " + std::to_string(header_bytes) +
-                    " bytes; that of a data set has at most " + std::to_string(kMaxHeaderBytes));
+                    " bytes; that of a data set has at most " + std::to_string(kMaxDataHeaderBytes));
   }
   const std::string text = read_text(file, static_cast<std::size_t>(header_bytes));
   if (text.size() < header_bytes) {
