@@ -99,7 +99,7 @@ class DataLoader::Implementation {
     const TensorDataset* set = samples_.set.get();
     if (set != nullptr && set->file && (options_.shuffle || samples_.order)) set->file->expect_random_reads();
     next_batch_ = batch_count_;  // nothing before begin_epoch()
-    start_workers();
+    make_buffers();
   }
 
   const Subset& samples() const { return samples_; }
@@ -112,21 +112,20 @@ class DataLoader::Implementation {
     buffers_.clear();
     next_batch_ = batch_count_;
     on_device_ = on_device;
-    start_workers();
+    make_buffers();
   }
 
   void begin_epoch(std::uint32_t epoch) {
-    // The workers read rows_, so they must be idle while it changes.
-    if (prefetcher_) prefetcher_->stop();
+    prefetcher_.reset();  // its threads read rows_
     if (orders_) {
       rows_ = orders_->of_epoch(epoch);
       find_stored_rows();
     }
     epoch_ = epoch;
     next_batch_ = 0;
-    if (!prefetcher_) read_ahead(0);
     waited_ = std::chrono::steady_clock::duration::zero();
-    if (prefetcher_) prefetcher_->start(batch_count_);
+    start_workers();
+    if (!prefetcher_) read_ahead(0);
   }
 
   const Batch* next() {
@@ -161,11 +160,14 @@ class DataLoader::Implementation {
     if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);
   }
 
-  void start_workers() {
+  // More workers than batches would be idle.
+  std::size_t threads() const {
+    return std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
+  }
+
+  void make_buffers() {
     if (batch_count_ == 0 || on_device_ || (options_.num_workers == 0 && options_.augment.empty())) return;
-    // More workers than batches would be idle.
-    const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
-    buffers_.resize(buffer_count(threads, batch_count_));
+    buffers_.resize(buffer_count(threads(), batch_count_));
     const TensorDataset& set = *samples_.set;
     for (TensorDataset& buffer : buffers_) {
       buffer = {set.shape, room_for(set.samples, set.size(), batch_size_),
@@ -173,12 +175,16 @@ class DataLoader::Implementation {
     }
     local_rows_.resize(batch_size_);
     std::iota(local_rows_.begin(), local_rows_.end(), 0u);
-    if (threads == 0) return;
+  }
+
+  void start_workers() {
+    if (buffers_.empty() || threads() == 0) return;
     try {
-      prefetcher_.emplace(threads, buffers_.size(), [this](std::size_t batch, std::size_t slot) {
-        read_ahead(batch);
-        fill(buffers_[slot], batch);
-      });
+      prefetcher_.emplace(threads(), buffers_.size(), batch_count_,
+                          [this](std::size_t batch, std::size_t slot) {
+                            read_ahead(batch);
+                            fill(buffers_[slot], batch);
+                          });
     } catch (const Error& error) {
       throw ConfigError("num_workers = " + std::to_string(options_.num_workers) + ": " + error.what());
     }

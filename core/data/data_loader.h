@@ -61,7 +61,7 @@ class DataLoader {
  public:
   /// Throws ConfigError if batch_size is 0, num_workers is negative, augment has more than
   /// kMaxAugmentSteps changes, samples to augment are not images or are smaller than a change's amount,
-  /// `samples` reach beyond their set, the set has 2^32 samples or more, or the threads cannot be started.
+  /// `samples` reach beyond their set, or the set has 2^32 samples or more.
   DataLoader(Subset samples, LoaderOptions options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
@@ -77,7 +77,8 @@ class DataLoader {
   /// to change them. An epoch that has begun is abandoned. Changes no result.
   void set_on_device(bool on_device);
 
-  /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.
+  /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished. Throws ConfigError if
+  /// the threads of the workers cannot be started.
   void begin_epoch(std::uint32_t epoch);
 
   /// Returns the next batch, or nullptr after the last one and before the first begin_epoch(). If it throws,

@@ -6,8 +6,8 @@
 
 namespace sweep {
 
-Prefetcher::Prefetcher(std::size_t threads, std::size_t slots, Make make)
-    : make_(std::move(make)), slots_(slots) {
+Prefetcher::Prefetcher(std::size_t threads, std::size_t slots, std::size_t count, Make make)
+    : make_(std::move(make)), slots_(slots), count_(count) {
   const BlockSignals block;
   try {
     for (std::size_t i = 0; i < threads; ++i)
@@ -23,28 +23,10 @@ Prefetcher::~Prefetcher() { join(); }
 void Prefetcher::join() {
   {
     const std::lock_guard lock(mutex_);
-    ending_ = true;
+    count_ = 0;
   }
   may_make_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-}
-
-void Prefetcher::stop() {
-  std::unique_lock lock(mutex_);
-  count_ = 0;
-  wait_until(made_, lock, [this] { return busy_ == 0; });
-}
-
-void Prefetcher::start(std::size_t count) {
-  stop();
-  {
-    const std::lock_guard lock(mutex_);
-    for (Slot& slot : slots_) slot = Slot{};
-    started_ = handed_out_ = released_ = 0;
-    count_ = count;
-    failure_ = nullptr;
-  }
-  may_make_.notify_all();
 }
 
 std::optional<std::size_t> Prefetcher::next() {
@@ -60,8 +42,8 @@ std::optional<std::size_t> Prefetcher::next() {
   wait_until(made_, lock, [&] { return slot.state != State::kEmpty; });
   if (slot.state == State::kFailed) {
     failure_ = slot.error;
-    lock.unlock();  // stop() locks, and waits for the workers
-    stop();
+    count_ = 0;
+    may_make_.notify_all();
     std::rethrow_exception(failure_);
   }
   return slot_of(handed_out_++);
@@ -71,11 +53,10 @@ void Prefetcher::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     wait_until(may_make_, lock,
-               [this] { return ending_ || (started_ < count_ && started_ < released_ + slots_.size()); });
-    if (ending_) return;
+               [this] { return started_ >= count_ || started_ < released_ + slots_.size(); });
+    if (started_ >= count_) return;
     const std::size_t item = started_++;
     Slot& slot = slots_[slot_of(item)];
-    ++busy_;
     lock.unlock();
     std::exception_ptr error;
     try {
@@ -84,10 +65,9 @@ void Prefetcher::work() {
       error = std::current_exception();
     }
     lock.lock();
-    --busy_;
     slot.state = error ? State::kFailed : State::kReady;
     slot.error = std::move(error);
-    made_.notify_one();  // only the thread that calls next() or stop() waits for it
+    made_.notify_one();  // only the thread that calls next() waits for it
   }
 }
 

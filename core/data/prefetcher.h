@@ -24,24 +24,17 @@ class Prefetcher {
   /// Makes item `item` in slot `slot`, in [0, slots). next() rethrows its exceptions.
   using Make = std::function<void(std::size_t item, std::size_t slot)>;
 
-  /// `threads` >= 1, `slots` >= 2: at most slots − 1 items are made ahead of the one in use.
-  /// Throws Error if a thread cannot be started.
-  Prefetcher(std::size_t threads, std::size_t slots, Make make);
+  /// Makes items 0 … count − 1 in `threads` >= 1 threads. `slots` >= 2: at most slots − 1 items are made
+  /// ahead of the one in use. Throws Error if a thread cannot be started.
+  Prefetcher(std::size_t threads, std::size_t slots, std::size_t count, Make make);
 
   /// Waits for the items being made; the others are not made.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// Starts no further item and returns when none is being made. What `make` reads may be changed afterwards.
-  void stop();
-
-  /// Calls stop(), then starts over with items 0 … count − 1.
-  void start(std::size_t count);
-
   /// Waits for the next item and returns its slot, or nothing after the last item. Releases the slot returned
-  /// by the previous call. If `make` threw for this item, rethrows the exception, as do later calls until
-  /// start().
+  /// by the previous call. If `make` threw for this item, rethrows the exception, as do later calls.
   std::optional<std::size_t> next();
 
  private:
@@ -60,13 +53,11 @@ class Prefetcher {
   std::condition_variable may_make_;  // a worker may claim an item, or must exit
   std::condition_variable made_;      // an item was finished
   std::vector<Slot> slots_;
-  std::size_t count_ = 0;       // items of this round; 0 while stopped
-  std::size_t started_ = 0;     // items that workers have claimed
-  std::size_t handed_out_ = 0;  // items that next() has returned
-  std::size_t released_ = 0;    // items whose slots are free again: handed_out_, or one less
-  std::size_t busy_ = 0;        // items being made now
-  std::exception_ptr failure_;  // that next() has thrown
-  bool ending_ = false;
+  std::size_t count_;                 // of items; 0: no more are made
+  std::size_t started_ = 0;           // items that workers have claimed
+  std::size_t handed_out_ = 0;        // items that next() has returned
+  std::size_t released_ = 0;          // items whose slots are free again: handed_out_, or one less
+  std::exception_ptr failure_;        // that next() has thrown
   std::vector<std::thread> threads_;  // last: the threads use the members above
 };
 
