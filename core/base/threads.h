@@ -1,8 +1,10 @@
 // Starting threads and waiting for them.
 #pragma once
 
+#include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -33,6 +35,14 @@ class BlockSignals {
  private:
   sigset_t before_;
 };
+
+/// Hardware threads that this process may run on, >= 1.
+inline int available_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 /// Starts a thread that calls `body`. Throws Error if the system has no thread left: "cannot start a thread
 /// that PURPOSE: Resource temporarily unavailable". Thread-safe.

@@ -49,9 +49,6 @@ struct LibraryInfo {
   std::string problem = {};  // why it is not used, with the paths searched if it is missing; otherwise empty
 };
 
-/// Hardware threads that this process may run on, >= 1.
-int available_cores();
-
 /// The CPU first, then every CUDA device that the driver reports. A broken driver is
 /// reported as no device; never throws.
 std::vector<DeviceInfo> list_devices();

@@ -1,11 +1,11 @@
 // Lists the devices of this machine: the CPU, and what the CUDA driver and libraries report.
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "core/base/text.h"
+#include "core/base/threads.h"
 #include "core/engine/device.h"
 #include "core/kernels/cpu/simd/kernel.h"
 #include "core/kernels/cuda/cuda_engine.h"
@@ -34,13 +34,6 @@ std::string instruction_set() {
 }
 
 }  // namespace
-
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-}
 
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> devices(1);

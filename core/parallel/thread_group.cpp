@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/base/threads.h"
 #include "core/engine/device.h"
 
 namespace sweep {

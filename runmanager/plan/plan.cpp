@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/threads.h"
 #include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/threads.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"

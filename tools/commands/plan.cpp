@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/base/printable.h"
+#include "core/base/threads.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/threads.h"
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cpu/batch_runner.h"
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"

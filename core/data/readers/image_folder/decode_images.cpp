@@ -1,7 +1,5 @@
 #include "core/data/readers/image_folder/decode_images.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -19,13 +17,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::size_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::size_t>(CPU_COUNT(&cores));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 std::string size_text(ImageSize size) {
   return std::to_string(size.width) + " x " + std::to_string(size.height) + " pixels";
@@ -53,8 +44,8 @@ void parallel_for(std::size_t count, unsigned threads, const std::function<void(
     std::vector<std::jthread> running;  // which it waits for
     const BlockSignals block;
     try {
-      while (running.size() < std::min(threads > 0 ? threads : usable_cores(), count))
-        running.emplace_back(run);
+      const std::size_t wanted = threads > 0 ? threads : static_cast<std::size_t>(available_cores());
+      while (running.size() < std::min(wanted, count)) running.emplace_back(run);
     } catch (const std::system_error&) {  // a limit of threads is reached: those there are do it all
       if (running.empty()) run();
     }
