@@ -156,14 +156,15 @@ void BatchRunner::run_phases(const TrainingPass& pass, RunPhase run_phase) {
   for (std::size_t phase = last; phase > 0; --phase) {
     const CompiledOp& norm = program_.batch_norm(phase - 1);
     gather_sums(norm.batch_norm->sums(), pass);
-    norm.batch_norm->finish_sums(blocks, has_first ? pass.gradients + norm.parameters : nullptr);
+    norm.batch_norm->finish_sums(blocks,
+                                 has_first ? gradient_of(pass, pass.own.begin) + norm.parameters : nullptr);
     run_phase(phase - 1, PipelinePasses::kBackward);
   }
 }
 
-void BatchRunner::clear(const TrainingPass& pass, std::size_t part) const noexcept {
+void BatchRunner::clear(const TrainingPass& pass, std::size_t part) noexcept {
   std::memset(gradient_of(pass, part), 0, program_.parameter_floats() * sizeof(float));
-  pass.totals[part] = {};
+  totals_[part] = {};
 }
 
 void BatchRunner::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
@@ -172,7 +173,7 @@ void BatchRunner::forward(const TrainingPass& pass, std::size_t phase, const OpR
   const Pass settings{true, options_.seed, pass.step, block.index * kLanes};
   program_.forward(phase, settings, pass.among_all(block), pass.parameters, workspace, pass.op_seconds, ops);
   if (phase + 1 == program_.phases() && ops.end >= program_.op_count())
-    measure_loss(pass.batch, block, workspace, pass.mean, true, thread, pass.totals[part]);
+    measure_loss(pass.batch, block, workspace, pass.mean, true, thread, totals_[part]);
 }
 
 void BatchRunner::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
@@ -188,7 +189,7 @@ void BatchRunner::train_part(const TrainingPass& pass, std::size_t phase, Pipeli
   if (phase == 0 && passes != PipelinePasses::kBackward) clear(pass, part);
   for_blocks(pass.batch, pass.partial_count, part, [&](const Block& block) {
     Workspace& workspace =
-        attach_scratch(pass.workspaces[multi_phase() ? block.index - first : thread], thread);
+        attach_scratch(memory_.workspaces[multi_phase() ? block.index - first : thread], thread);
     if (passes != PipelinePasses::kBackward) forward(pass, phase, {}, block, workspace, part, thread);
     if (passes != PipelinePasses::kForward) backward(pass, phase, {}, block, workspace, part);
   });
@@ -198,46 +199,35 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
   const std::size_t partials = partial_count(network_, program_, block_count(batch.size()));
   shares_.assign(partials, turns_of(options_, program_), place_.count);
   memory_.gradient.begin(shares_);
-  std::size_t first_own = 0;
+  TrainingPass pass{batch, parameters, step, mean_scale(batch, options_.loss), partials};
   for (std::size_t turn = 0; turn < shares_.turns(); ++turn) {
-    train_turn(batch, parameters, step, turn, first_own);
-    first_own += shares_.of(turn, place_.rank).size();
+    pass.turn = turn;
+    pass.all = shares_.of(turn);
+    pass.own = shares_.of(turn, place_.rank);
+    if (staged_) {
+      train_in_stages(pass);
+    } else {
+      run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
+        pool_.run(pass.own.size(), [&](std::size_t index, std::size_t thread) noexcept {
+          train_part(pass, phase, passes, pass.own.begin + index, thread);
+          if (phase == 0 && passes != PipelinePasses::kForward)
+            memory_.gradient.finish_partial(pass.first_own + index);
+        });
+      });
+    }
+    pass.first_own += pass.own.size();
   }
   gather_gradient();
   add_totals(partials, batch);
 }
 
-// Trains one turn's partial sums. `first_own`: those of this device in earlier turns.
-void BatchRunner::train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
-                             std::size_t first_own) {
-  TrainingPass pass{batch,
-                    parameters,
-                    step,
-                    mean_scale(batch, options_.loss),
-                    shares_.partials(),
-                    shares_.of(turn),
-                    shares_.of(turn, place_.rank),
-                    memory_.workspaces,
-                    memory_.gradient.partials() + first_own * program_.parameter_floats(),
-                    totals_};
-  pass.turn = turn;
-  if (staged_) return train_in_stages(pass, first_own);
-  run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
-    pool_.run(pass.own.size(), [&](std::size_t index, std::size_t thread) noexcept {
-      train_part(pass, phase, passes, pass.own.begin + index, thread);
-      if (phase == 0 && passes != PipelinePasses::kForward)
-        memory_.gradient.finish_partial(first_own + index);
-    });
-  });
-}
-
-void BatchRunner::train_in_stages(const TrainingPass& pass, std::size_t first_own) {
+void BatchRunner::train_in_stages(const TrainingPass& pass) {
   pool_.run(pass.own.size(),
             [&](std::size_t index, std::size_t) noexcept { clear(pass, pass.own.begin + index); });
   const std::size_t blocks = block_count(pass.batch.size()), first = pass.blocks_of(pass.own).begin;
   run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
     staged_->run(phase, passes, blocks, pass.partial_count, pass.own, [&](const StagedPass::Step& step) {
-      Workspace& workspace = pass.workspaces[(step.block - first) % pass.workspaces.size()];
+      Workspace& workspace = memory_.workspaces[(step.block - first) % memory_.workspaces.size()];
       workspace.scratch = step.scratch;
       const Block block = make_block(pass.batch, step.block);
       if (step.backward) {
@@ -248,7 +238,7 @@ void BatchRunner::train_in_stages(const TrainingPass& pass, std::size_t first_ow
     });
   });
   pool_.run(pass.own.size(), [&](std::size_t index, std::size_t) noexcept {
-    memory_.gradient.finish_partial(first_own + index);
+    memory_.gradient.finish_partial(pass.first_own + index);
   });
 }
 
@@ -278,28 +268,18 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
   if (measures) add_totals(partials, batch);
 }
 
-// Keeps the running statistics, and overwrites partial sums that the last step has used, so that profiling
-// does not change the training.
+// Keeps the running statistics, and overwrites sums that the last step has used, so that profiling does not
+// change the training.
 std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
                                                std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
   while (multi_phase() && memory_.workspaces.size() < blocks)
     memory_.workspaces.push_back(program_.make_workspace());
-  PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const TrainingPass pass{samples,
-                            parameters,
-                            step,
-                            mean_scale(samples, options_.loss),
-                            1,
-                            {0, 1},
-                            {0, 1},
-                            memory_.workspaces,
-                            memory_.gradient.partials(),
-                            {&totals, 1},
-                            true,
-                            op_seconds};
+    TrainingPass pass{samples, parameters, step, mean_scale(samples, options_.loss), 1, {0, 1}, {0, 1}};
+    pass.keep_running = true;
+    pass.op_seconds = op_seconds;
     run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
       pool_.run(1, [&](std::size_t part, std::size_t thread) noexcept {
         train_part(pass, phase, passes, part, thread);

@@ -40,8 +40,8 @@ struct RunnerMemory {
                std::size_t threads, DevicePlace place = {});
 
   GradientSum gradient;
-  // One per thread; with several phases one per block that is trained at once; with several stages also of
-  // those that are under way.
+  // One per thread; with several phases one per block of this device that is trained at once; with several
+  // stages also of those that are under way.
   std::vector<Workspace> workspaces;
   std::vector<AlignedBuffer> scratch;  // one per thread, so that it stays in that core's cache
   std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
@@ -89,10 +89,8 @@ class BatchRunner {
     std::int64_t step;
     MeanScale mean;
     std::size_t partial_count;          // of the batch
-    IndexRange all, own;                // those that are trained at once, and this device's
-    std::span<Workspace> workspaces;    // one per thread; with several phases, one per block of this device
-    float* gradients;                   // [own.size()][parameter_floats]
-    std::span<PartialTotals> totals;    // [partial_count]
+    IndexRange all{}, own{};            // those that are trained at once, and this device's
+    std::size_t first_own = 0;          // how many this device had before
     bool keep_running = false;          // does not update the running statistics
     double* op_seconds = nullptr;       // [op_count], added to; nullptr: no timing
     std::optional<std::size_t> turn{};  // of shares_; none: this device is alone, whatever the group
@@ -119,18 +117,17 @@ class BatchRunner {
   template <class RunPhase>
   void run_phases(const TrainingPass& pass, RunPhase run_phase);
   float* gradient_of(const TrainingPass& pass, std::size_t part) const {
-    return pass.gradients + (part - pass.own.begin) * program_.parameter_floats();
+    return memory_.gradient.partials() +
+           (pass.first_own + part - pass.own.begin) * program_.parameter_floats();
   }
-  void clear(const TrainingPass& pass, std::size_t part) const noexcept;
+  void clear(const TrainingPass& pass, std::size_t part) noexcept;
   void forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
                Workspace& workspace, std::size_t part, std::size_t thread) noexcept;
   void backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
                 Workspace& workspace, std::size_t part) noexcept;
   void train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes, std::size_t part,
                   std::size_t thread) noexcept;
-  void train_in_stages(const TrainingPass& pass, std::size_t first_own);
-  void train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
-                  std::size_t first_own);
+  void train_in_stages(const TrainingPass& pass);
   void gather(std::span<const SharedArray> arrays);
   void gather_sums(const BlockSums& sums, const TrainingPass& pass);
   void gather_gradient();
