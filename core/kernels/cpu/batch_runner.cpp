@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/batch_runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -315,5 +316,78 @@ void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
 }
 
 Totals BatchRunner::take_totals() { return std::exchange(sums_, {}); }
+
+// What the devices that share a batch let each other have; nothing if there is one.
+
+void BatchRunner::gather(std::span<const SharedArray> arrays) {
+  const auto begin = std::chrono::steady_clock::now();
+  group_->all_gather(arrays);
+  communication_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Lets every device have the sums of all blocks.
+void BatchRunner::gather_sums(const BlockSums& sums, const TrainingPass& pass) {
+  if (group_ == nullptr || !pass.turn) return;
+  begins_.clear();
+  for (const std::size_t cut : shares_.cuts(*pass.turn))
+    begins_.push_back(pass.blocks_of({pass.all.begin, cut}).size() * sums.bytes);
+  const SharedArray array{sums.data, begins_};
+  gather({&array, 1});
+}
+
+// The totals of partial sums, an array for each turn.
+void BatchRunner::share_totals(const PartialShares& shares) {
+  totals_begins_.clear();
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
+    for (const std::size_t cut : shares.cuts(turn)) totals_begins_.push_back(cut * sizeof(PartialTotals));
+  }
+  const std::size_t cuts = place_.count + 1;
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn)
+    gathered_.push_back(
+        {bytes_of(std::span(totals_)).data(), std::span(totals_begins_).subspan(turn * cuts, cuts)});
+}
+
+void BatchRunner::gather_gradient() {
+  if (group_ == nullptr) return;
+  // As many ranges as the threads, but not so small that their caches' lines were shared.
+  const std::size_t lines = program_.parameter_floats() / kLanes, parts = std::min(lines, 8 * pool_.size());
+  pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
+    const std::size_t begin = part_begin(lines, parts, part) * kLanes;
+    memory_.gradient.add_up_share(begin, part_begin(lines, parts, part + 1) * kLanes - begin);
+  });
+  gathered_.clear();
+  gathered_.push_back(memory_.gradient.share());
+  share_totals(shares_);
+  gather(gathered_);
+}
+
+// Lets every device have the totals, and the outputs if there is room for them.
+void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs) {
+  if (group_ == nullptr) return;
+  gathered_.clear();
+  share_totals(evaluation_shares_);
+  if (!outputs.empty()) {
+    begins_.clear();
+    for (const std::size_t sample : sample_shares(batch.size(), false).of(0))
+      begins_.push_back(sample * outputs_ * sizeof(float));
+    gathered_.push_back({bytes_of(outputs).data(), begins_});
+  }
+  gather(gathered_);
+}
+
+const SampleShares& BatchRunner::sample_shares(std::size_t samples, bool training) {
+  const std::size_t blocks = block_count(samples), partials = partial_count(network_, program_, blocks);
+  PartialShares& shares = training ? shares_ : evaluation_shares_;
+  shares.assign(partials, training ? turns_of(options_, program_) : 1, place_.count);
+  const auto sample_at = [&](std::size_t part) {
+    return std::min(part_begin(blocks, partials, part) * kLanes, samples);
+  };
+  sample_shares_.ranks = place_.count;
+  sample_shares_.begins.clear();
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
+    for (const std::size_t cut : shares.cuts(turn)) sample_shares_.begins.push_back(sample_at(cut));
+  }
+  return sample_shares_;
+}
 
 }  // namespace sweep::cpu

@@ -132,7 +132,7 @@ class BatchRunner {
   void gather_sums(const BlockSums& sums, const TrainingPass& pass);
   void gather_gradient();
   void gather_evaluation(const Batch& batch, std::span<float> outputs);
-  SharedArray shared_totals(const PartialShares& shares, std::size_t turn);
+  void share_totals(const PartialShares& shares);
   void add_totals(std::size_t partials, const Batch& batch);
 
   const Network& network_;
@@ -148,8 +148,7 @@ class BatchRunner {
   Totals sums_;
   PartialShares shares_, evaluation_shares_;  // of the batch
   SampleShares sample_shares_;
-  std::vector<std::size_t> begins_;  // of what is gathered
-  std::vector<std::vector<std::size_t>> totals_begins_;
+  std::vector<std::size_t> begins_, totals_begins_;  // of what is gathered
   std::vector<SharedArray> gathered_;
   double communication_seconds_ = 0;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -45,6 +46,10 @@ class PartialShares {
   IndexRange of(std::size_t turn) const { return {cuts_[turn * devices_], cuts_[(turn + 1) * devices_]}; }
   IndexRange of(std::size_t turn, std::size_t device) const {
     return {cuts_[turn * devices_ + device], cuts_[turn * devices_ + device + 1]};
+  }
+  /// Where the devices' partial sums begin in a turn, and where the last one's end.
+  std::span<const std::size_t> cuts(std::size_t turn) const {
+    return std::span(cuts_).subspan(turn * devices_, devices_ + 1);
   }
 
  private:
