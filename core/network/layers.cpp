@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/network/make_layer.h"
+#include "core/network/network.h"
 
 namespace sweep {
 namespace {
@@ -154,6 +154,11 @@ Shape window_output(const Layer& layer, std::int64_t channels, const layers::Win
   return output;
 }
 
+// The arrays of a network, to which each layer adds its own.
+struct NetworkArrays {
+  std::vector<Parameter>&parameters, &buffers;
+};
+
 void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& indices, std::string name,
                Shape shape, std::int64_t fan_in, float initial) {
   const std::size_t offset = arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
@@ -241,16 +246,17 @@ std::string_view torch_class(std::string_view type) {
   return row_of(*find_type(layer_types(), type)).torch_class;
 }
 
-Layer make_layer(const LayerSpec& spec, const std::string& name, const Shape& input, NetworkArrays arrays) {
+Layer Network::make_layer(const LayerSpec& spec, const std::string& name, const Shape& input) {
   const std::string label = "layer \"" + name + "\"";  // for messages
   const NamedType& type = require_type(layer_types(), spec.type, label);
   Layer layer{name, spec.type, complete_arguments(type, spec.arguments, label), {}, input, {}, {}, {}, {}};
   if (find_argument(type, "stride") != nullptr)
     layer.arguments.try_emplace("stride", layer.arguments.at("kernel_size"));
   layer.kind = row_of(type).make(layer.arguments);
+  NetworkArrays arrays{parameters_, buffers_};
   layer.output = std::visit([&](const auto& kind) { return describe(kind, layer, arrays); }, layer.kind);
   check_count(layer, layer.output);
-  for (const std::size_t i : layer.parameters) check_count(layer, arrays.parameters[i].shape);
+  for (const std::size_t i : layer.parameters) check_count(layer, parameters_[i].shape);
   return layer;
 }
 

@@ -6,83 +6,23 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/network/make_layer.h"
 
 namespace sweep {
 namespace {
 
-// Flattens nested layers into one list.
-class Flattener {
- public:
-  Flattener(const std::string& network, const Shape& input, std::vector<Layer>& layers, NetworkArrays arrays)
-      : network_(network), input_(input), layers_(layers), arrays_(arrays) {}
-
-  // Appends `specs`; the first one reads the output of layer `input`. Returns the index of the last.
-  std::size_t append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input) {
-    for (const LayerSpec& spec : specs) {
-      const std::string name = prefix + spec.name;
-      if (!names_.insert(name).second) {
-        throw ConfigError("network \"" + network_ + "\" has two layers called \"" + name + "\"");
-      }
-      check_parts(spec, "layer \"" + name + "\"");
-      if (has_inner_layers(spec.type)) {
-        const std::size_t end = append(spec.layers, name + ".", input);
-        input = spec.type == "residual" ? append_sum(spec, name, input, end) : end;
-      } else {
-        input = append_layer(spec, name, {input});
-      }
-    }
-    return input;
-  }
-
- private:
-  // What has a place in a layer, although no make_layer() looks at it. `subject`: of messages.
-  static void check_parts(const LayerSpec& spec, const std::string& subject) {
-    const std::string start = subject + ": ";
-    const bool has_layers = has_inner_layers(spec.type);
-    if (spec.name.empty() || spec.name.find_first_of("./") != std::string::npos)
-      throw ConfigError(start + "want a name without '.' and '/'");
-    if (spec.layers.empty() == has_layers)
-      throw ConfigError(start + spec.type +
-                        (has_layers ? " needs \"layers\", at least one" : " has no \"layers\""));
-    if (!spec.shortcut.empty() && spec.type != "residual")
-      throw ConfigError(start + spec.type + " has no \"shortcut\"");
-    if (has_layers) complete_arguments(*find_type(layer_types(), spec.type), spec.arguments, subject);
-  }
-
-  const Shape& output_of(std::size_t layer) const {
-    return layer == kNetworkInput ? input_ : layers_[layer].output;
-  }
-
-  std::size_t append_sum(const LayerSpec& spec, const std::string& name, std::size_t input, std::size_t end) {
-    const std::size_t shortcut = append(spec.shortcut, name + ".shortcut.", input);
-    if (output_of(end) != output_of(shortcut)) {
-      throw ShapeError(
-          "layer \"" + name + "\" (residual): its layers give " + to_string(output_of(end)) +
-          ", but its shortcut gives " + to_string(output_of(shortcut)) +
-          "; a \"shortcut\" with a conv2d of kernel_size 1 can change channels and, by its stride, "
-          "height and width");
-    }
-    return append_layer({spec.name, spec.type, spec.arguments}, name, {end, shortcut});
-  }
-
-  std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs) {
-    Layer layer = make_layer(spec, name, output_of(inputs[0]), arrays_);
-    layer.inputs = std::move(inputs);
-    layer.needs_input_gradient = std::ranges::any_of(layer.inputs, [this](std::size_t index) {
-      return index != kNetworkInput &&
-             (layers_[index].needs_input_gradient || !layers_[index].parameters.empty());
-    });
-    layers_.push_back(std::move(layer));
-    return layers_.size() - 1;
-  }
-
-  const std::string& network_;
-  const Shape& input_;
-  std::vector<Layer>& layers_;
-  NetworkArrays arrays_;
-  std::set<std::string> names_;
-};
+// What has a place in a layer, although make_layer() does not look at it. `subject`: of messages.
+void check_parts(const LayerSpec& spec, const std::string& subject) {
+  const std::string start = subject + ": ";
+  const bool has_layers = has_inner_layers(spec.type);
+  if (spec.name.empty() || spec.name.find_first_of("./") != std::string::npos)
+    throw ConfigError(start + "want a name without '.' and '/'");
+  if (spec.layers.empty() == has_layers)
+    throw ConfigError(start + spec.type +
+                      (has_layers ? " needs \"layers\", at least one" : " has no \"layers\""));
+  if (!spec.shortcut.empty() && spec.type != "residual")
+    throw ConfigError(start + spec.type + " has no \"shortcut\"");
+  if (has_layers) complete_arguments(*find_type(layer_types(), spec.type), spec.arguments, subject);
+}
 
 std::size_t count_floats(std::span<const Parameter> arrays) {
   return arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
@@ -90,12 +30,55 @@ std::size_t count_floats(std::span<const Parameter> arrays) {
 
 }  // namespace
 
+std::size_t Network::append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input,
+                            std::set<std::string>& names) {
+  for (const LayerSpec& spec : specs) {
+    const std::string name = prefix + spec.name;
+    if (!names.insert(name).second) {
+      throw ConfigError("network \"" + this->name() + "\" has two layers called \"" + name + "\"");
+    }
+    check_parts(spec, "layer \"" + name + "\"");
+    if (!has_inner_layers(spec.type)) {
+      input = append_layer(spec, name, {input});
+      continue;
+    }
+    const std::size_t end = append(spec.layers, name + ".", input, names);
+    if (spec.type == "residual") {
+      const std::size_t shortcut = append(spec.shortcut, name + ".shortcut.", input, names);
+      if (shape_of(end) != shape_of(shortcut)) {
+        throw ShapeError(
+            "layer \"" + name + "\" (residual): its layers give " + to_string(shape_of(end)) +
+            ", but its shortcut gives " + to_string(shape_of(shortcut)) +
+            "; a \"shortcut\" with a conv2d of kernel_size 1 can change channels and, by its stride, "
+            "height and width");
+      }
+      input = append_layer({spec.name, spec.type, spec.arguments}, name, {end, shortcut});
+    } else {
+      input = end;
+    }
+  }
+  return input;
+}
+
+std::size_t Network::append_layer(const LayerSpec& spec, const std::string& name,
+                                  std::vector<std::size_t> inputs) {
+  Layer layer = make_layer(spec, name, shape_of(inputs[0]));
+  layer.inputs = std::move(inputs);
+  layer.needs_input_gradient = std::ranges::any_of(layer.inputs, [this](std::size_t index) {
+    return index != kNetworkInput &&
+           (layers_[index].needs_input_gradient || !layers_[index].parameters.empty());
+  });
+  layers_.push_back(std::move(layer));
+  return layers_.size() - 1;
+}
+
 Network::Network(NetworkSpec spec, Shape input) : spec_(std::move(spec)), input_(std::move(input)) {
   if (spec_.layers.empty()) throw ConfigError("network \"" + name() + "\" has no layers");
   if (input_.empty() || std::ranges::any_of(input_, [](std::int64_t extent) { return extent < 1; }))
     throw ShapeError("network \"" + name() + "\" has an input of shape " + to_string(input_) +
                      ", want at least one extent, and each at least 1");
-  Flattener(spec_.name, input_, layers_, {parameters_, buffers_}).append(spec_.layers, "", kNetworkInput);
+  std::set<std::string> names;
+  append(spec_.layers, "", kNetworkInput, names);
   if (output().size() != 1) {
     throw ShapeError("network \"" + name() + "\" ends with shape " + to_string(output()) +
                      ", but the loss needs [classes]; end it with flatten and linear layers");

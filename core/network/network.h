@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -92,6 +93,17 @@ class Network {
   double training_flops(const Layer& layer) const;
 
  private:
+  /// Appends layers, of which the first reads the output of layer `input`. Returns the index of the last.
+  /// `names`: of all layers so far.
+  std::size_t append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input,
+                     std::set<std::string>& names);
+  std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs);
+  /// Returns the layer of `spec`, whose type is not sequential, without Layer::inputs, and adds its arrays.
+  Layer make_layer(const LayerSpec& spec, const std::string& name, const Shape& input);
+  const Shape& shape_of(std::size_t layer) const {
+    return layer == kNetworkInput ? input_ : layers_[layer].output;
+  }
+
   NetworkSpec spec_;
   Shape input_;
   std::vector<Layer> layers_;
