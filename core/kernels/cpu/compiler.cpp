@@ -59,7 +59,6 @@ class Compiler {
       ops_.push_back(std::move(compiled));
     }
     if (ops_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
-    propagate_layouts();
     return std::move(ops_);
   }
 
@@ -81,6 +80,14 @@ class Compiler {
   bool fuse_relu() { return fuse_if(next_is_only_reader() && layers_[next_].is_relu()); }
   bool fuse_pool() { return fuse_if(next_is_only_reader() && is_2x2_pool(layers_[next_])); }
 
+  // The op whose output this layer is the only one to read, or nullptr. A convolution copies its input into
+  // zero padding and its output gradient into zero borders. If this op is a batch normalization next to it,
+  // that writes the array in this layout right away.
+  const CompiledOp* read_by_one(const Layer& layer) const {
+    const std::size_t value = value_of(layer.inputs[0]);
+    return value != kNetworkInput && reader_counts_[layer.inputs[0]] == 1 ? &ops_[value] : nullptr;
+  }
+
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Conv2d&, CompiledOp& compiled) {
     ConvOp::Fusion fusion;
     fusion.needs_grad_in = compiled.in != kNetworkInput;
@@ -90,11 +97,19 @@ class Compiler {
     if (fusion.pool && !fusion.relu) fusion.relu = fuse_relu();
     auto op = std::make_unique<ConvOp>(network_, layer, fusion);
     compiled.conv = op.get();
+    const CompiledOp* before = read_by_one(layer);
+    if (before != nullptr && before->batch_norm != nullptr) {
+      if (const auto layout = op->accept_padded_input()) before->batch_norm->set_output_layout(*layout);
+    }
     return op;
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::BatchNorm2d&, CompiledOp& compiled) {
     auto op = std::make_unique<BatchNormOp>(network_, layer, fuse_relu(), max_blocks_);
     compiled.batch_norm = op.get();
+    const CompiledOp* before = read_by_one(layer);
+    if (before != nullptr && before->conv != nullptr) {
+      if (const auto layout = before->conv->accept_padded_gradient()) op->set_gradient_layout(*layout);
+    }
     return op;
   }
   std::unique_ptr<Op> make_op(const Layer& layer, const layers::Linear&, CompiledOp&) {
@@ -121,32 +136,6 @@ class Compiler {
   }
   // [channels][y][x] and [features] are the same array, so flatten needs no op.
   std::unique_ptr<Op> make_op(const Layer&, const layers::Flatten&, CompiledOp&) { return nullptr; }
-
-  // A convolution copies its input into zero padding and its output gradient into zero borders.
-  // If a batch normalization writes that array, and the convolution is its only reader, it writes
-  // it in that layout right away.
-  void propagate_layouts() {
-    std::vector<std::size_t> readers(ops_.size());
-    const auto count = [&](std::size_t value) {
-      if (value < ops_.size()) ++readers[value];
-    };
-    for (const CompiledOp& compiled : ops_) {
-      count(compiled.in);
-      count(compiled.shortcut);
-    }
-    for (const CompiledOp& compiled : ops_) {
-      if (compiled.in >= ops_.size() || readers[compiled.in] > 1) continue;
-      const CompiledOp& producer = ops_[compiled.in];
-      if (compiled.batch_norm != nullptr && producer.conv != nullptr) {
-        if (const auto layout = producer.conv->accept_padded_gradient())
-          compiled.batch_norm->set_gradient_layout(*layout);
-      }
-      if (compiled.conv != nullptr && producer.batch_norm != nullptr) {
-        if (const auto layout = compiled.conv->accept_padded_input())
-          producer.batch_norm->set_output_layout(*layout);
-      }
-    }
-  }
 
   const Network& network_;
   std::span<const Layer> layers_;
