@@ -347,17 +347,12 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in) : geometry(co
   const auto offset = [&](std::size_t channel, std::size_t y, std::size_t x) {
     return static_cast<std::uint32_t>(channel * conv.in_plane + (y * conv.in_width + x) * kLanes);
   };
-  for (std::size_t position = 0; by_columns && position < 2; ++position) {
+  for (std::size_t position = 0; position < (by_columns ? 2U : 1U); ++position) {
     for (std::size_t y = 0; y < conv.in_height; ++y) {
-      for (std::size_t kx = 0; kx < conv.kernel_width; ++kx) {
+      for (std::size_t x = 0; x < (by_columns ? conv.kernel_width : conv.in_width); ++x) {
         for (std::size_t c = 0; c < conv.in_channels; ++c)
-          in_offsets.push_back(offset(c, y, position * conv.stride_x + kx));
+          in_offsets.push_back(offset(c, y, position * conv.stride_x + x));
       }
-    }
-  }
-  for (std::size_t y = 0; !by_columns && y < conv.in_height; ++y) {
-    for (std::size_t x = 0; x < conv.in_width; ++x) {
-      for (std::size_t c = 0; c < conv.in_channels; ++c) in_offsets.push_back(offset(c, y, x));
     }
   }
   for (std::size_t x = 0; grad_in && x < conv.width(); ++x) {
