@@ -1,5 +1,5 @@
 // The activation functions. To add one: its name here, its row in core/network/layers.cpp, and its
-// formulas in core/kernels/cpu/kernels/activation_kernels.cpp, core/kernels/cuda/kernels/activation.h and
+// formulas in core/kernels/cpu/kernels/layer_kernels.cpp, core/kernels/cuda/kernels/activation.h and
 // runmanager/export/onnx_graph.cpp. The switches there have no default, so the compiler names them.
 #pragma once
 
