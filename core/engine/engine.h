@@ -135,13 +135,11 @@ class Engine {
   /// that the engine cannot make, and if the optimizer has no momentum to change, see has_momentum().
   virtual void train(const Batch& batch, const StepValues& values) = 0;
 
-  /// Forward only, in evaluation mode (no dropout, running statistics): adds to the totals, and if `outputs`
-  /// is not empty, writes what predict() does. Throws as predict().
-  virtual void evaluate(const Batch& batch, std::span<float> outputs = {}) = 0;
-
-  /// Forward only, in evaluation mode: writes the logits, [batch.size(), classes] row-major, to `outputs`.
+  /// Forward only, in evaluation mode (no dropout, running statistics): adds to the totals if it `counts`,
+  /// and writes the logits, [batch.size(), classes] row-major, to `outputs`, which may be empty if it counts.
   /// Throws as train(), and ShapeError if `outputs` has another size.
-  virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
+  virtual void evaluate(const Batch& batch, std::span<float> outputs = {}, bool counts = true) = 0;
+  void predict(const Batch& batch, std::span<float> outputs) { evaluate(batch, outputs, false); }
 
   /// Measures forward and backward of the batch layer by layer, on one thread. Discards the results:
   /// parameters, optimizer, totals, gradients() and step_count() do not change. Returns one entry per layer,

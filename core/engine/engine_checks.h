@@ -19,8 +19,9 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
 /// a mean and a deviation for every channel or feature, or none.
 void check_options(const EngineOptions& options, const Network& network);
 
-/// Throws ShapeError unless `outputs` has the size of the outputs of `batch`.
-void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network);
+/// Throws ShapeError unless `outputs` has the size of the outputs of `batch`, or may be empty and is.
+void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network,
+                   bool may_be_empty);
 
 /// Throws ShapeError if `given` is not `expected`; `function` ("set_parameters") and `noun` ("parameters")
 /// are for the message.

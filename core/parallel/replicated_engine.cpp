@@ -21,7 +21,6 @@ struct ReplicaCommand {
     kMakeEngine,
     kTrain,
     kEvaluate,
-    kPredict,
     kTakeTotals,
     kSetParameters,
     kSetBuffers,
@@ -29,6 +28,7 @@ struct ReplicaCommand {
     kEndEngine,
     kEndProcess
   } kind = Kind::kEndProcess;
+  bool counts = true;       // of kEvaluate
   int result = 0;           // of kEndProcess
   StepValues values = 0;    // of kTrain
   std::int64_t steps = 0;   // with kSetOptimizerState
@@ -77,8 +77,7 @@ auto or_abort(Communicator& group, Body body) {
 // What every rank does with its part of a batch.
 void work_on(const Batch& batch, std::span<float> outputs, const ReplicaCommand& command, Engine& engine) {
   if (command.kind == Kind::kTrain) return engine.train(batch, command.values);
-  if (command.kind == Kind::kPredict) return engine.predict(batch, outputs);
-  engine.evaluate(batch, outputs);
+  engine.evaluate(batch, outputs, command.counts);
 }
 
 // Another rank than 0: does what rank 0 says.
@@ -106,7 +105,6 @@ class Replica {
     switch (command.kind) {
       case Kind::kTrain:
       case Kind::kEvaluate:
-      case Kind::kPredict:
         return work_on(batch_of(command), outputs_of(command), command, *engine_);
       case Kind::kTakeTotals:
         engine_->take_totals();
@@ -212,11 +210,8 @@ class ReplicatedEngine final : public Engine {
     optimizer_of_step(options_.optimizer, values);  // throws if it cannot be
     share(batch, {}, {.kind = Kind::kTrain, .values = values});
   }
-  void evaluate(const Batch& batch, std::span<float> outputs) override {
-    share(batch, outputs, {.kind = Kind::kEvaluate});
-  }
-  void predict(const Batch& batch, std::span<float> outputs) override {
-    share(batch, outputs, {.kind = Kind::kPredict});
+  void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override {
+    share(batch, outputs, {.kind = Kind::kEvaluate, .counts = counts});
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override { return own_->profile(batch); }
@@ -292,7 +287,7 @@ class ReplicatedEngine final : public Engine {
   void share(const Batch& batch, std::span<float> outputs, ReplicaCommand command) {
     const bool trains = command.kind == Kind::kTrain;
     check_batch(batch, network_, options_.batch_size, options_.loss);
-    if (command.kind == Kind::kPredict || !outputs.empty()) check_outputs(outputs, batch, network_);
+    check_outputs(outputs, batch, network_, command.counts);
     if (batch.size() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
     command.kind_of_batch = {batch.size(), batch.samples.index() == 1, batch.targets.index() == 1};

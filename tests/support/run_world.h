@@ -36,8 +36,7 @@ class FakeEngine : public Engine {
   FakeEngine(const Network& network, FakeTraining& training);
   Device device() const override { return training_.options.device; }
   void train(const Batch& batch, const StepValues& values) override;
-  void evaluate(const Batch& batch, std::span<float> outputs) override;
-  void predict(const Batch& batch, std::span<float> outputs) override;
+  void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override;
   Totals take_totals() override;
   std::vector<float> parameters() const override { return parameters_; }
   void set_parameters(std::span<const float> values) override;

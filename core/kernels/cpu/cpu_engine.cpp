@@ -65,16 +65,10 @@ class CpuEngine final : public ReplicaEngine {
     step(values.learning_rate);
   }
 
-  void evaluate(const Batch& batch, std::span<float> outputs) override {
+  void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override {
     check(batch);
-    if (!outputs.empty()) check_outputs(outputs, batch, network_);
-    runner_.evaluate(batch, arrays_.parameters.data(), outputs, true);
-  }
-
-  void predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    runner_.evaluate(batch, arrays_.parameters.data(), outputs, false);
+    check_outputs(outputs, batch, network_, counts);
+    runner_.evaluate(batch, arrays_.parameters.data(), outputs, counts);
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override {

@@ -18,15 +18,10 @@ class NetworkEngine : public Base {
  public:
   Device device() const override { return options_.device; }
 
-  void evaluate(const Batch& batch, std::span<float> outputs) override {
+  void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override {
     check(batch);
-    if (!outputs.empty()) check_outputs(outputs, batch, network_);
-    run(Task::kEvaluate, batch, outputs);
-  }
-  void predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    run(Task::kPredict, batch, outputs);
+    check_outputs(outputs, batch, network_, counts);
+    run(counts ? Task::kEvaluate : Task::kPredict, batch, outputs);
   }
 
   std::string kernels() const override { return kernels_text(trained_.libraries(), device().index); }

@@ -57,8 +57,9 @@ class MisbehavingEngine final : public Engine {
     engine_->train(batch, learning_rate < kCrashes ? learning_rate : kGoodRate);
     if (engine_->step_count() == kMisbehavesInStep) misbehave(learning_rate);
   }
-  void evaluate(const Batch& batch, std::span<float> outputs) override { engine_->evaluate(batch, outputs); }
-  void predict(const Batch& batch, std::span<float> outputs) override { engine_->predict(batch, outputs); }
+  void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override {
+    engine_->evaluate(batch, outputs, counts);
+  }
   std::vector<LayerProfile> profile(const Batch& batch) override { return engine_->profile(batch); }
   Totals take_totals() override {
     Totals totals = engine_->take_totals();
