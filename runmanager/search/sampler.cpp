@@ -26,21 +26,24 @@ Sampler::Sampler(SearchDomain domain, SamplerOptions options)
 std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier) const {
   if (trial < options_.points.size()) {
     UnitRandom drawn = random(trial, SearchDraw::kPoint);
-    for (int draw = 0; draw < kDrawsOfGivenPoint; ++draw) {
-      SearchPoint point = completed(options_.points[trial], drawn);
-      if (is_new(point, earlier)) return point;
-    }
+    if (auto point = completed(options_.points[trial], kDrawsOfGivenPoint, drawn, earlier)) return point;
   }
   return options_.learns ? tpe_point(trial, earlier)
                          : random_point(random(trial, SearchDraw::kPoint), earlier);
 }
 
-SearchPoint Sampler::completed(SearchPoint point, UnitRandom& drawn) const {
-  for (std::size_t d = 0; d < point.size(); ++d) {
-    const double unit = drawn.unit();
-    if (!point[d]) point[d] = scales_[d].value(unit);
+std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draws, UnitRandom& drawn,
+                                              Earlier earlier) const {
+  for (int draw = 0; draw < draws; ++draw) {
+    SearchPoint point = given;
+    for (std::size_t d = 0; d < point.size(); ++d) {
+      const double unit = drawn.unit();
+      if (!point[d]) point[d] = scales_[d].value(unit);
+    }
+    point = without_inactive(domain_, std::move(point));
+    if (is_new(point, earlier)) return point;
   }
-  return without_inactive(domain_, std::move(point));
+  return std::nullopt;
 }
 
 SearchPoint Sampler::at(std::span<const double> unit) const {
@@ -56,28 +59,19 @@ bool Sampler::is_new(const SearchPoint& point, Earlier earlier) const {
 }
 
 std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, Earlier earlier) const {
-  std::vector<double> unit(scales_.size());
-  for (int draw = 0; draw < (enumerable_ ? kDraws : kDrawsOfLarge); ++draw) {
-    std::ranges::generate(unit, [&] { return drawn.unit(); });
-    SearchPoint point = at(unit);
-    if (is_new(point, earlier)) return point;
-  }
-  std::vector<SearchPoint> left = points_left(earlier);
-  if (left.empty()) return std::nullopt;
-  return std::move(left[drawn.below(left.size())]);
-}
-
-std::vector<SearchPoint> Sampler::points_left(Earlier earlier) const {
-  std::vector<SearchPoint> left;
-  if (!enumerable_) return left;
+  const SearchPoint nothing(scales_.size());
+  if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, earlier)) return point;
+  if (!enumerable_) return std::nullopt;
   std::vector<const SearchPoint*> known;
   for (const Observation& observation : earlier) known.push_back(&observation.point);
   const auto dereferenced = [](const SearchPoint* point) -> const SearchPoint& { return *point; };
   std::ranges::sort(known, {}, dereferenced);
-  for_each_point(domain_, [&](const SearchPoint& point) {
-    if (!std::ranges::binary_search(known, point, {}, dereferenced)) left.push_back(point);
+  std::vector<SearchPoint> left = all_points(domain_);
+  std::erase_if(left, [&](const SearchPoint& point) {
+    return std::ranges::binary_search(known, point, {}, dereferenced);
   });
-  return left;
+  if (left.empty()) return std::nullopt;
+  return std::move(left[drawn.below(left.size())]);
 }
 
 }  // namespace sweep

@@ -52,7 +52,7 @@ class Sampler {
   Sampler(SearchDomain domain, SamplerOptions options);
 
   /// The point of trial number `trial`, from 0, after `earlier` ones in the order of their numbers. Never one
-  /// of theirs. None if no other point is left: exactly then in a finite space (see number_of_points()), else
+  /// of theirs. None if no other point is left: exactly then in a finite space (see is_enumerable()), else
   /// if thousands of random points were all left out or known.
   std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const;
 
@@ -65,11 +65,11 @@ class Sampler {
   SearchPoint at(std::span<const double> unit) const;
   /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
   bool is_new(const SearchPoint& point, Earlier earlier) const;
-  /// All new points of an enumerable domain; none of another.
-  std::vector<SearchPoint> points_left(Earlier earlier) const;
+  /// A new point with the values that `given` has, the others drawn; none if `draws` of them give none.
+  std::optional<SearchPoint> completed(const SearchPoint& given, int draws, UnitRandom& drawn,
+                                       Earlier earlier) const;
   /// A new random point, each as likely as its cells are large; none as suggest() says.
   std::optional<SearchPoint> random_point(UnitRandom drawn, Earlier earlier) const;
-  SearchPoint completed(SearchPoint point, UnitRandom& drawn) const;
   std::optional<SearchPoint> tpe_point(std::size_t trial, Earlier earlier) const;
   std::optional<SearchPoint> start_point(std::size_t trial, Earlier earlier) const;
   std::optional<SearchPoint> best_candidate(std::size_t trial, Earlier earlier, const ParzenEstimator& good,

@@ -125,26 +125,21 @@ bool is_enumerable(const SearchDomain& domain) {
   return true;
 }
 
-void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use) {
+std::vector<SearchPoint> all_points(const SearchDomain& domain) {
   const std::vector<UnitScale> scales = scales_of(domain);
   std::vector<std::size_t> extents;
   for (const UnitScale& scale : scales) extents.push_back(scale.count());
+  std::vector<SearchPoint> points;
   for_each_product(extents, [&](const std::vector<std::size_t>& indices) {
     SearchPoint values(scales.size());
     for (std::size_t d = 0; d < scales.size(); ++d) values[d] = scales[d].value_at(indices[d]);
-    const SearchPoint point = without_inactive(domain, std::move(values));
+    SearchPoint point = without_inactive(domain, std::move(values));
     // Where combinations differ only in what does not exist, the first one counts.
     bool first = true;
     for (std::size_t d = 0; d < scales.size(); ++d) first = first && (point[d] || indices[d] == 0);
-    if (first && (!domain.is_allowed || domain.is_allowed(point))) use(point);
+    if (first && (!domain.is_allowed || domain.is_allowed(point))) points.push_back(std::move(point));
   });
-}
-
-std::optional<std::size_t> number_of_points(const SearchDomain& domain) {
-  if (!is_enumerable(domain)) return std::nullopt;
-  std::size_t count = 0;
-  for_each_point(domain, [&](const SearchPoint&) { ++count; });
-  return count;
+  return points;
 }
 
 }  // namespace sweep

@@ -82,13 +82,8 @@ void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
   }
 }
 
-/// Calls `use` with each point of an enumerable space once, the last dimension varying fastest; not with
-/// those that are left out.
-void for_each_point(const SearchDomain& domain, const std::function<void(const SearchPoint& point)>& use);
-
-/// How many points a domain has with its conditions and without what is left out; none if there are
-/// infinitely many (a dimension of real numbers whose ends differ) or more than 10^6 combinations of values
-/// to look at.
-std::optional<std::size_t> number_of_points(const SearchDomain& domain);
+/// Each point of an enumerable space once, the last dimension varying fastest; without those that are left
+/// out.
+std::vector<SearchPoint> all_points(const SearchDomain& domain);
 
 }  // namespace sweep

@@ -82,12 +82,10 @@ std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, 
   }
   const int epochs = sweep.runs.front().epochs;
   const TrialSchedule schedule(search, sweep.runs.size(), epochs);
-  const std::size_t total = total_trials(search, epochs);
-  const bool has_more =
-      adds_trials(search) &&
-      results.size() < (chooses_points(search)
-                            ? std::min(total, number_of_points(sweep.trials->domain).value_or(total))
-                            : total);
+  std::size_t total = total_trials(search, epochs);
+  if (chooses_points(search) && is_enumerable(sweep.trials->domain))
+    total = std::min(total, all_points(sweep.trials->domain).size());
+  const bool has_more = adds_trials(search) && results.size() < total;
   const std::vector<TrialDecision> decisions = schedule.decide(results, has_more);
   const auto open =
       static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));

@@ -141,8 +141,8 @@ int run(const Options& options) {
     Json entry{{"name", function.name}, {"minimum", function.minimum}, {"runs", Json::array()}};
     for (std::size_t i = 0; i < options.seeds; ++i)
       entry["runs"].push_back(search(options, function, options.seed + i));
-    const std::optional<std::size_t> points = number_of_points(function.domain);
-    if (options.after > 0 && (!points || *points > options.after + kTimed))
+    if (options.after > 0 &&
+        (!is_enumerable(function.domain) || all_points(function.domain).size() > options.after + kTimed))
       entry["ms_after"] = time_after(options, function);
     functions.push_back(std::move(entry));
   }

@@ -51,20 +51,20 @@ TEST(SearchSpace, WhatDependsOnWhatDoesNotExistDoesNotExist) {
             (SearchPoint{0.5, 0.01, std::nullopt, std::nullopt, 0.0, 2.0}));
 }
 
-TEST(SearchSpace, PointsAreCountedWithConditionsAndRules) {
-  EXPECT_EQ(number_of_points(test::domain_of_five_points()), 5u);
-  EXPECT_EQ(number_of_points({.dimensions = {{.kind = kLogInteger, .low = 1.5, .high = 8.5},
-                                             {.kind = kChoice, .choices = 3}}}),
+TEST(SearchSpace, PointsAreListedWithConditionsAndRules) {
+  EXPECT_EQ(all_points(test::domain_of_five_points()).size(), 5u);
+  EXPECT_EQ(all_points({.dimensions = {{.kind = kLogInteger, .low = 1.5, .high = 8.5},
+                                       {.kind = kChoice, .choices = 3}}})
+                .size(),
             7u * 3u);
-  EXPECT_EQ(number_of_points({}), 1u);
+  EXPECT_EQ(all_points({}).size(), 1u);
 }
 
-TEST(SearchSpace, OfInfinitelyOrVeryManyPointsThereIsNoNumber) {
-  EXPECT_FALSE(number_of_points({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}));
-  EXPECT_EQ(number_of_points({.dimensions = {{.kind = kUniform, .low = 1, .high = 1}}}), 1u);
-  EXPECT_FALSE(number_of_points({.dimensions = {{.kind = kInteger, .low = 1, .high = 1'000'001}}}));
-  EXPECT_FALSE(
-      number_of_points({.dimensions = std::vector<Dimension>(40, {.kind = kChoice, .choices = 1000})}));
+TEST(SearchSpace, InfinitelyOrVeryManyPointsAreNotListed) {
+  EXPECT_FALSE(is_enumerable({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}));
+  EXPECT_EQ(all_points({.dimensions = {{.kind = kUniform, .low = 1, .high = 1}}}).size(), 1u);
+  EXPECT_FALSE(is_enumerable({.dimensions = {{.kind = kInteger, .low = 1, .high = 1'000'001}}}));
+  EXPECT_FALSE(is_enumerable({.dimensions = std::vector<Dimension>(40, {.kind = kChoice, .choices = 1000})}));
 }
 
 TEST(SearchSpace, DimensionsWithoutValuesAreErrorsThatNameThem) {
