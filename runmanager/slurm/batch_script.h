@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/slurm_spec.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 

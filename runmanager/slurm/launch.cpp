@@ -19,7 +19,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_jobs.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/config/slurm_spec.h"
 #include "runmanager/records/results.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/slurm_spec.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_jobs.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 

@@ -17,7 +17,7 @@
 #include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 #include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "runmanager/sweepfile/settings/setting_kinds.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 

@@ -2,9 +2,8 @@
 
 #include "core/network/network.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/config/slurm_spec.h"
 #include "runmanager/records/run_identity.h"
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 #include "runmanager/text/json_document.h"
 #include "tests/support/sweep_folder.h"
 

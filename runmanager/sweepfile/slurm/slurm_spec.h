@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/config/problems.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/text/json_document.h"
+
 namespace sweep {
 
 /// What each task asks for. Empty, or 0: what the cluster gives by itself.
@@ -29,6 +33,13 @@ struct SlurmSpec {
   bool report = true;             // a job after the others, which writes the report
   std::filesystem::path program;  // the program as the nodes have it; empty: this one
 };
+
+/// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
+SlurmSpec read_slurm(const JsonView& root, Problems& problems);
+
+/// Returns "slurm" of the file of a sweep that was read. It is not in Sweep, because training does not depend
+/// on it.
+SlurmSpec slurm_spec(const Sweep& sweep);
 
 /// The minutes of a time as sbatch takes it, rounded up: "30", "30:00", "4:00:00", "1-0", "1-0:30",
 /// "1-0:30:00"; 0 for "UNLIMITED" and "INFINITE"; -1 for anything else.

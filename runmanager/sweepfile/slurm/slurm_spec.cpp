@@ -1,10 +1,10 @@
-#include "runmanager/sweepfile/slurm/slurm_reader.h"
+#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "core/base/text.h"
@@ -21,7 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSecondsPerMinute = 60;
+constexpr long kMinutesPerHour = 60, kMinutesPerDay = 24 * kMinutesPerHour, kSecondsPerMinute = 60;
+constexpr long kLargestNumber = 1000000;  // Far beyond any limit, and no product of it overflows.
 // The controller looks for jobs at their limit every half a minute, so that a warning may come that much
 // late.
 constexpr int kSlackSeconds = 30;
@@ -52,6 +53,11 @@ void check_time(const JsonView& object, const std::string& time, int warning_sec
                            time, counted(static_cast<std::size_t>(minutes), "minute"), warning_seconds));
 }
 
+std::optional<long> count_of(std::string_view text) {
+  const std::optional<long> count = number_in<long>(text);
+  return count && !text.starts_with('-') && *count <= kLargestNumber ? count : std::nullopt;
+}
+
 }  // namespace
 
 SlurmSpec read_slurm(const JsonView& root, Problems& problems) {
@@ -74,6 +80,34 @@ SlurmSpec slurm_spec(const Sweep& sweep) {
   SlurmSpec spec = read_slurm(document_of(sweep.resolved, "sweep.json"), problems);
   problems.throw_if_any();  // None, since load_sweep() has found none.
   return spec;
+}
+
+long slurm_minutes(const std::string& time) {
+  if (time == "UNLIMITED" || time == "INFINITE") return 0;
+  const std::size_t dash = time.find('-'), start = dash == std::string::npos ? 0 : dash + 1;
+  const std::optional<long> days = start > 0 ? count_of(std::string_view(time).substr(0, dash)) : 0;
+  std::vector<long> numbers;  // hours, minutes and seconds, in the end
+  for (const std::string_view part : split(std::string_view(time).substr(start), ':')) {
+    const std::optional<long> number = count_of(part);
+    if (!number || numbers.size() == 3) return -1;
+    numbers.push_back(*number);
+  }
+  if (!days || (start == 0 && numbers == std::vector<long>{0})) return -1;
+  // Without days, one number is minutes, and two are minutes and seconds.
+  if (start == 0 && numbers.size() < 3) numbers.insert(numbers.begin(), 0);
+  numbers.resize(3);
+  return *days * kMinutesPerDay + numbers[0] * kMinutesPerHour + numbers[1] +
+         (numbers[2] + kSecondsPerMinute - 1) / kSecondsPerMinute;
+}
+
+int slurm_gpus(const std::string& gres) {
+  long gpus = 0;
+  for (const std::string_view resource : split(gres, ',')) {
+    const std::vector<std::string_view> parts = split(resource, ':');
+    const std::string_view name = parts[0].starts_with("gres/") ? parts[0].substr(5) : parts[0];
+    if (name == "gpu") gpus += parts.size() == 1 ? 1 : count_of(parts.back()).value_or(1);
+  }
+  return static_cast<int>(std::min(gpus, kLargestNumber));
 }
 
 }  // namespace sweep
