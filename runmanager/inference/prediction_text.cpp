@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "runmanager/tensorboard/predictions.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -21,7 +20,9 @@ std::span<const float> row_of(const std::vector<float>& values, std::size_t samp
   return std::span(values).subspan(sample * columns, columns);
 }
 
-std::string value_text(PredictionKind kind, float value) {
+std::string value_text(PredictionKind kind, float value, bool is_csv) {
+  // The digits of a float, not of the double that it becomes: 0.1, not 0.10000000149011612.
+  if (is_csv) return fmt::format("{}", value);
   if (kind == PredictionKind::kScores) return fmt::format("{:.4f}", value);
   if (kind == PredictionKind::kNumbers) return fmt::format("{:.6g}", value);
   return fmt::format("{:.2f}%", 100 * value);
@@ -36,42 +37,54 @@ std::vector<std::size_t> largest_places(std::span<const float> values, std::size
   return places;
 }
 
-TextTable number_table(const Predictions& predictions, const Predictor& predictor) {
+// The right numbers are next to those that are predicted, in CSV before all of them.
+TextTable number_table(const Predictions& predictions, const Predictor& predictor, bool is_csv) {
   TextTable table({"sample"});
-  for (const std::string& name : predictor.names()) {
+  const bool has_right = !predictions.targets.empty();
+  const std::vector<std::string>& names = predictor.names();
+  for (std::size_t c = 0; has_right && is_csv && c < names.size(); ++c)
+    table.add_column(names[c] + " (right)");
+  for (const std::string& name : names) {
     table.add_column(name);
-    if (!predictions.targets.empty()) table.add_column(name + " (right)");
+    if (has_right && !is_csv) table.add_column(name + " (right)");
   }
-  const std::size_t width = predictor.names().size();
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     std::vector<std::string> row = {predictions.samples[i]};
-    for (std::size_t c = 0; c < width; ++c) {
-      row.push_back(value_text(predictor.kind(), predictions.values[i * width + c]));
-      if (!predictions.targets.empty())
-        row.push_back(value_text(predictor.kind(), predictions.targets[i * width + c]));
+    const auto add = [&](const std::vector<float>& values, std::size_t c) {
+      row.push_back(value_text(predictor.kind(), values[i * names.size() + c], is_csv));
+    };
+    for (std::size_t c = 0; has_right && is_csv && c < names.size(); ++c) add(predictions.targets, c);
+    for (std::size_t c = 0; c < names.size(); ++c) {
+      add(predictions.values, c);
+      if (has_right && !is_csv) add(predictions.targets, c);
     }
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-TextTable class_table(const Predictions& predictions, const Predictor& predictor) {
+TextTable class_table(const Predictions& predictions, const Predictor& predictor, bool is_csv) {
   TextTable table({"sample"});
   const bool has_labels = !predictions.labels.empty();
+  const std::vector<std::string>& names = predictor.names();
   if (has_labels) table.add_column("label", false);
   table.add_column("class", false);
   table.add_column(value_name(predictor.kind()));
-  const std::size_t width = predictor.names().size(), shown = std::min(width, kShownClasses);
-  for (std::size_t k = 1; k < shown; ++k) table.add_column(k == 1 ? "second" : "third");
+  const std::size_t shown = std::min(names.size(), kShownClasses);
+  const char* const letter = predictor.kind() == PredictionKind::kScores ? "score" : "P";
+  for (std::size_t c = 0; is_csv && c < names.size(); ++c)
+    table.add_column(fmt::format("{}({})", letter, names[c]));
+  for (std::size_t k = 1; !is_csv && k < shown; ++k) table.add_column(k == 1 ? "second" : "third");
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
-    const auto values = row_of(predictions.values, i, width);
+    const auto values = row_of(predictions.values, i, names.size());
+    const auto text = [&](std::size_t c) { return value_text(predictor.kind(), values[c], is_csv); };
     const std::vector<std::size_t> places = largest_places(values, shown);
     std::vector<std::string> row = {predictions.samples[i]};
     if (has_labels) row.push_back(predictions.labels[i]);
-    row.push_back(predictor.names()[places[0]]);
-    row.push_back(value_text(predictor.kind(), values[places[0]]));
-    for (std::size_t k = 1; k < shown; ++k)
-      row.push_back(predictor.names()[places[k]] + " " + value_text(predictor.kind(), values[places[k]]));
+    row.insert(row.end(), {names[places[0]], text(places[0])});
+    for (std::size_t c = 0; is_csv && c < names.size(); ++c) row.push_back(text(c));
+    for (std::size_t k = 1; !is_csv && k < shown; ++k)
+      row.push_back(names[places[k]] + " " + text(places[k]));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -79,47 +92,10 @@ TextTable class_table(const Predictions& predictions, const Predictor& predictor
 
 }  // namespace
 
-TextTable predictions_table(const Predictions& predictions, const Predictor& predictor) {
-  return predictor.kind() == PredictionKind::kNumbers ? number_table(predictions, predictor)
-                                                      : class_table(predictions, predictor);
-}
-
-std::string csv_header(const Predictions& predictions, const Predictor& predictor) {
-  std::vector<std::string> header = {"sample"};
-  if (predictor.kind() == PredictionKind::kNumbers) {
-    if (!predictions.targets.empty()) {
-      for (const std::string& name : predictor.names()) header.push_back(name + " (right)");
-    }
-    header.insert(header.end(), predictor.names().begin(), predictor.names().end());
-  } else {
-    if (!predictions.labels.empty()) header.emplace_back("label");
-    header.insert(header.end(), {"class", value_name(predictor.kind())});
-    const char* letter = predictor.kind() == PredictionKind::kScores ? "score" : "P";
-    for (const std::string& name : predictor.names()) header.push_back(fmt::format("{}({})", letter, name));
-  }
-  return csv_row(header);
-}
-
-std::string csv_rows(const Predictions& predictions, const Predictor& predictor) {
-  std::string text;
-  const std::size_t width = predictor.names().size();
-  // The digits of a float, not of the double that it becomes: 0.1, not 0.10000000149011612.
-  const auto number = [](float value) { return fmt::format("{}", value); };
-  for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
-    std::vector<std::string> row = {predictions.samples[i]};
-    const auto values = row_of(predictions.values, i, width);
-    if (predictor.kind() != PredictionKind::kNumbers) {
-      if (!predictions.labels.empty()) row.push_back(predictions.labels[i]);
-      const std::size_t best = largest(values);
-      row.push_back(predictor.names()[best]);
-      row.push_back(number(values[best]));
-    } else if (!predictions.targets.empty()) {
-      for (const float target : row_of(predictions.targets, i, width)) row.push_back(number(target));
-    }
-    for (const float value : values) row.push_back(number(value));
-    text += csv_row(row);
-  }
-  return text;
+TextTable predictions_table(const Predictions& predictions, const Predictor& predictor, TableFormat format) {
+  const bool is_csv = format == TableFormat::kCsv;
+  return predictor.kind() == PredictionKind::kNumbers ? number_table(predictions, predictor, is_csv)
+                                                      : class_table(predictions, predictor, is_csv);
 }
 
 Json predictions_json(const Predictions& predictions, const Predictor& predictor) {

@@ -21,13 +21,10 @@ struct Predictions {
   std::vector<float> targets;        // likewise of numbers, [samples, names]
 };
 
-/// A row per sample: the class and its probability with the two that follow, or the numbers.
-TextTable predictions_table(const Predictions& predictions, const Predictor& predictor);
-
-/// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets. If the right answers are known,
-/// they come after the sample: "label", or "NAME (right)". csv_rows() then gives a line per sample.
-std::string csv_header(const Predictions& predictions, const Predictor& predictor);
-std::string csv_rows(const Predictions& predictions, const Predictor& predictor);
+/// A row per sample: the class and its probability with the two that follow, or the numbers. In CSV numbers
+/// are plain, and of classes all have their probability: "P(cat)". If the right answers are known, there are
+/// columns for them: "label", or "NAME (right)".
+TextTable predictions_table(const Predictions& predictions, const Predictor& predictor, TableFormat format);
 
 /// A list of {"sample", "class", "probability", "probabilities": {…}} or {"sample", "values": {…}}, with
 /// "label" or "targets" if they are known.

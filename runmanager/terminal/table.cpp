@@ -53,12 +53,7 @@ std::string line_of(const TextTable& table, const std::vector<int>& widths,
 std::string csv_table(const TextTable& table) {
   std::vector<std::string> keys;
   for (const Column& column : table.columns) keys.push_back(column.key.empty() ? column.title : column.key);
-  std::string csv = csv_row(keys);
-  for (std::vector<std::string> row : table.rows) {
-    row.resize(keys.size());
-    csv += csv_row(row);
-  }
-  return csv;
+  return csv_row(keys) + csv_rows(table);
 }
 
 std::string latex_row(const std::vector<std::string>& cells) {
@@ -156,6 +151,15 @@ std::string terminal_table(const TextTable& table, bool unicode) {
   std::string text = lines.titles + "\n" + lines.rule + "\n";
   for (const std::string& row : lines.rows) text += row + "\n";
   return text;
+}
+
+std::string csv_rows(const TextTable& table) {
+  std::string csv;
+  for (std::vector<std::string> row : table.rows) {
+    row.resize(table.columns.size());
+    csv += csv_row(row);
+  }
+  return csv;
 }
 
 std::string formatted_table(const TextTable& table, TableFormat format, bool unicode) {

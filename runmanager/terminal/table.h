@@ -72,6 +72,8 @@ inline const EnumNames<TableFormat>& table_format_names() {
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
 /// characters and line breaks are shown as escapes.
 std::string terminal_table(const TextTable& table, bool unicode);
+/// The rows as CSV, without titles.
+std::string csv_rows(const TextTable& table);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
 /// kText and kJson: terminal_table().
 std::string formatted_table(const TextTable& table, TableFormat format, bool unicode);

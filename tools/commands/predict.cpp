@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -41,13 +42,12 @@ class Output {
       : options_(options), run_(run), predictor_(predictor) {}
 
   void add(Predictions predictions) {
-    const bool is_csv = options_.format == TableFormat::kCsv;
-    if (is_csv) {
-      if (count_ == 0) std::cout << csv_header(predictions, predictor_);
-      std::cout << csv_rows(predictions, predictor_);
+    const bool is_first = std::exchange(count_, count_ + predictions.samples.size()) == 0;
+    if (options_.format == TableFormat::kCsv) {
+      const TextTable table = predictions_table(predictions, predictor_, options_.format);
+      std::cout << (is_first ? formatted_table(table, options_.format, false) : csv_rows(table));
+      return;
     }
-    count_ += predictions.samples.size();
-    if (is_csv) return;
     const auto append = [](auto& to, auto& from) {
       to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
     };
@@ -74,7 +74,8 @@ class Output {
     } else if (options_.format != TableFormat::kCsv && count_ > 0) {
       const bool is_text = options_.format == TableFormat::kText;
       if (is_text) std::cout << printable(run_text(run_)) << "\n\n";
-      std::cout << formatted_table(predictions_table(all_, predictor_), options_.format, stdout_unicode());
+      std::cout << formatted_table(predictions_table(all_, predictor_, options_.format), options_.format,
+                                   stdout_unicode());
       if (is_text && left_out > 0)
         std::cout << fmt::format("and {} more: --limit N shows N of them, --csv and --json all\n", left_out);
     }
