@@ -11,29 +11,28 @@ Population population_of(const SearchSpec& search, std::size_t members, int epoc
   return {members, search.interval, epochs, static_cast<std::size_t>(search.reduction)};
 }
 
-std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs) {
+std::vector<Halving> search_brackets(const SearchSpec& search, std::size_t trials, int epochs) {
   if (search.method == SearchMethod::kHyperband) {
     return hyperband_brackets(search.min_epochs, epochs, search.reduction,
                               search.trials > 0 ? std::optional(search.trials) : std::nullopt);
   }
   if (search.method != SearchMethod::kHalving) return {};
-  return {{.first_trial = 0, .halving = Halving(trials, search.min_epochs, epochs, search.reduction)}};
+  return {Halving(trials, search.min_epochs, epochs, search.reduction)};
 }
 
 std::size_t points_at_start(const SearchSpec& search, int epochs) {
   if (search.method == SearchMethod::kPopulation) return search.trials;
   const std::size_t total = total_trials(search, epochs);
   if (!chooses_points(search)) return total;
-  const std::vector<HyperbandBracket> brackets = search_brackets(search, total, epochs);
-  const std::size_t first = brackets.empty() ? total : brackets[0].halving.rungs()[0].trials;
+  const std::vector<Halving> brackets = search_brackets(search, total, epochs);
+  const std::size_t first = brackets.empty() ? total : brackets[0].end_trial();
   return std::min({search.at_once, total, first});
 }
 
 std::size_t total_trials(const SearchSpec& search, int epochs) {
   if (search.method == SearchMethod::kPopulation) return population_of(search, search.trials, epochs).total();
   if (search.method != SearchMethod::kHyperband) return search.trials;
-  const HyperbandBracket last = search_brackets(search, 0, epochs).back();
-  return last.first_trial + last.halving.rungs()[0].trials;
+  return search_brackets(search, 0, epochs).back().end_trial();
 }
 
 Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain) {

@@ -88,7 +88,7 @@ Population population_of(const SearchSpec& search, std::size_t members, int epoc
 
 /// The halvings of halving and hyperband that begin with `trials` trials of `epochs` epochs; else none.
 /// Hyperband has as many trials as it says itself. Throws ConfigError for numbers that go not together.
-std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs);
+std::vector<Halving> search_brackets(const SearchSpec& search, std::size_t trials, int epochs);
 
 /// How many trials there are, unless the space has fewer points. `epochs`: of a trial.
 std::size_t total_trials(const SearchSpec& search, int epochs);

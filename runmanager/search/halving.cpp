@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -15,7 +14,8 @@
 
 namespace sweep {
 
-Halving::Halving(std::size_t trials, int min_epochs, int max_epochs, int eta) {
+Halving::Halving(std::size_t trials, int min_epochs, int max_epochs, int eta, std::size_t first_trial)
+    : first_trial_(first_trial) {
   if (trials < 1) throw ConfigError("successive halving needs one trial at least");
   if (min_epochs < 1 || max_epochs < min_epochs)
     throw ConfigError("successive halving needs 1 <= min_epochs <= max_epochs, not " +
@@ -35,9 +35,6 @@ Halving::Halving(std::size_t trials, int min_epochs, int max_epochs, int eta) {
 
 std::vector<std::size_t> Halving::decide(std::size_t rung,
                                          std::span<const std::optional<double>> values) const {
-  if (rung >= rungs_.size())
-    throw std::out_of_range("there is no rung " + std::to_string(rung) + " of " +
-                            std::to_string(rungs_.size()));
   if (rung + 1 == rungs_.size()) return {};
   std::vector<std::size_t> best;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -58,8 +55,8 @@ std::size_t Halving::total_epochs() const {
   return total;
 }
 
-std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs, int eta,
-                                                 std::optional<std::size_t> trials) {
+std::vector<Halving> hyperband_brackets(int min_epochs, int max_epochs, int eta,
+                                        std::optional<std::size_t> trials) {
   if (trials == std::size_t{0}) throw ConfigError("hyperband needs one trial at least");
   // As many rungs as with any number of trials; also checks the arguments.
   const Halving deepest(std::numeric_limits<std::size_t>::max(), min_epochs, max_epochs, eta);
@@ -67,7 +64,7 @@ std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs,
   std::vector<std::uint64_t> powers{1};
   while (powers.size() < brackets) powers.push_back(powers.back() * static_cast<std::uint64_t>(eta));
 
-  std::vector<HyperbandBracket> result;
+  std::vector<Halving> result;
   std::size_t first = 0;
   do {
     for (std::size_t rungs = brackets; rungs >= 1 && first < trials.value_or(~std::size_t{0}); --rungs) {
@@ -76,7 +73,7 @@ std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs,
       const std::size_t count = trials ? std::min(whole, *trials - first) : whole;
       // The last max_epochs / power >= least gives as many rungs as the bracket has.
       const auto least = static_cast<int>(static_cast<std::uint64_t>(max_epochs) / power);
-      result.push_back({.first_trial = first, .halving = Halving(count, least, max_epochs, eta)});
+      result.emplace_back(count, least, max_epochs, eta, first);
       first += count;
     }
   } while (trials && first < *trials);
@@ -95,17 +92,16 @@ std::string ending_text(std::size_t good, const std::vector<std::optional<double
 
 }  // namespace
 
-void HyperbandBracket::play(SearchState& state, bool more, const ResultOfTrial& result,
-                            const ReachesTarget& reaches_target) const {
-  const std::vector<Rung>& rungs = halving.rungs();
+void Halving::play(SearchState& state, bool more, const ResultOfTrial& result,
+                   const ReachesTarget& reaches_target) const {
   // A space may have fewer points than the bracket has places.
   const std::size_t trials = state.until.size(),
-                    places = std::min(rungs[0].trials, trials - std::min(trials, first_trial));
+                    places = std::min(rungs_[0].trials, trials - std::min(trials, first_trial_));
   std::vector<std::size_t> reached(places);
-  std::iota(reached.begin(), reached.end(), first_trial);
-  for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
-    const int until = rungs[rung].epochs;
-    bool is_complete = rung > 0 || !more || places == rungs[0].trials;
+  std::iota(reached.begin(), reached.end(), first_trial_);
+  for (std::size_t rung = 0; rung < rungs_.size(); ++rung) {
+    const int until = rungs_[rung].epochs;
+    bool is_complete = rung > 0 || !more || places == rungs_[0].trials;
     std::vector<std::optional<double>> values;
     for (const std::size_t i : reached) {
       const KnownResult known = result(i, until);
@@ -113,8 +109,8 @@ void HyperbandBracket::play(SearchState& state, bool more, const ResultOfTrial& 
       values.push_back(known.value);
       state.until[i] = until;
     }
-    if (!is_complete || rung + 1 == rungs.size()) return;
-    std::vector<std::size_t> good = halving.decide(rung, values);
+    if (!is_complete || rung + 1 == rungs_.size()) return;
+    std::vector<std::size_t> good = decide(rung, values);
     const auto reaches = [&](const auto& value) { return value && reaches_target(*value); };
     if (std::ranges::any_of(values, reaches))
       std::erase_if(good, [&](std::size_t place) { return !reaches(values[place]); });

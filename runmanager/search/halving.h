@@ -29,34 +29,33 @@ struct Rung {
 /// few trials, the last one for max_epochs.
 class Halving {
  public:
-  /// Throws ConfigError unless trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2.
-  Halving(std::size_t trials, int min_epochs, int max_epochs, int eta);
+  /// Throws ConfigError unless trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2. `first_trial`: the
+  /// number of its first one; it compares that and those that follow with each other alone.
+  Halving(std::size_t trials, int min_epochs, int max_epochs, int eta, std::size_t first_trial = 0);
 
+  std::size_t first_trial() const { return first_trial_; }
+  /// The number of the trial after its last one.
+  std::size_t end_trial() const { return first_trial_ + rungs_[0].trials; }
   /// At least one, in order: each with fewer trials and more epochs than the one before.
   const std::vector<Rung>& rungs() const { return rungs_; }
 
   /// Which trials go on from rung `rung` to the next. `values`: of those that reached it, in the order of
   /// their trial numbers, smaller is better; none or not finite: the trial failed. Returns rising indices
   /// into `values`, of the best ones, the earlier one of equals: as many as the next rung has trials, fewer
-  /// only if fewer have a value, none after the last rung. Throws std::out_of_range if there is no such rung.
+  /// only if fewer have a value, none after the last rung.
   std::vector<std::size_t> decide(std::size_t rung, std::span<const std::optional<double>> values) const;
 
   /// The epochs that are trained in all, if no trial fails and each goes on from where it was.
   std::size_t total_epochs() const;
 
- private:
-  std::vector<Rung> rungs_;
-};
-
-/// Consecutive trials that are compared with each other alone.
-struct HyperbandBracket {
-  std::size_t first_trial = 0;  // its trials are first_trial .. first_trial + halving.rungs()[0].trials - 1
-  Halving halving;
-
   /// Makes all decisions about its trials that known results allow. `state` has those that are there; `more`:
   /// others will follow them.
   void play(SearchState& state, bool more, const ResultOfTrial& result,
             const ReachesTarget& reaches_target) const;
+
+ private:
+  std::size_t first_trial_;
+  std::vector<Rung> rungs_;
 };
 
 /// The brackets of Li et al., "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization" (JMLR
@@ -65,8 +64,8 @@ struct HyperbandBracket {
 ///
 /// `trials`: brackets are repeated in this order until they have as many; the last one has what is left, at
 /// least one. None: each once. Throws ConfigError for what Halving does and for `trials` = 0.
-std::vector<HyperbandBracket> hyperband_brackets(int min_epochs, int max_epochs, int eta,
-                                                 std::optional<std::size_t> trials = std::nullopt);
+std::vector<Halving> hyperband_brackets(int min_epochs, int max_epochs, int eta,
+                                        std::optional<std::size_t> trials = std::nullopt);
 
 /// The algorithm of Li et al., "A System for Massively Parallel Hyperparameter Tuning" (MLSys 2020), for
 /// `at_once` imaginary workers that take one unit of time for each epoch. Whoever is free sends the best

@@ -55,8 +55,7 @@ TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int e
     : search_(search),
       epochs_(epochs),
       brackets_(search_brackets(search, chooses_points(search) ? search.trials : trials, epochs)) {
-  for (const HyperbandBracket& bracket : brackets_)
-    total_epochs_ += static_cast<double>(bracket.halving.total_epochs());
+  for (const Halving& bracket : brackets_) total_epochs_ += static_cast<double>(bracket.total_epochs());
   if (search.method == SearchMethod::kAsha) {
     const std::size_t all = std::max(trials, search.trials);
     const Halving deepest(std::numeric_limits<std::size_t>::max(), search.min_epochs, epochs,
@@ -120,7 +119,7 @@ SearchState TrialSchedule::play(std::span<const TrialResult> trials, bool more) 
   if (asha_) return asha_->play(trials.size(), more, result, reaches);
   if (population_) return population_->play(trials.size(), result, reaches);
   SearchState state(trials.size());
-  for (const HyperbandBracket& bracket : brackets_) bracket.play(state, more, result, reaches);
+  for (const Halving& bracket : brackets_) bracket.play(state, more, result, reaches);
   for (std::size_t i = 0; brackets_.empty() && i < trials.size(); ++i)
     state.until[i] = may_begin(i, trials) ? epochs_ : 0;
   return state;
@@ -161,19 +160,18 @@ std::optional<std::vector<int>> TrialSchedule::known_epochs(std::span<const Tria
     std::fill_n(known.begin(), first_unknown(next), epochs_);
     return known;
   }
-  const auto own = std::ranges::find_if(brackets_, [&](const HyperbandBracket& bracket) {
-    return next < bracket.first_trial + bracket.halving.rungs()[0].trials;
-  });
+  const auto own =
+      std::ranges::find_if(brackets_, [&](const Halving& bracket) { return next < bracket.end_trial(); });
   if (own == brackets_.end()) return std::nullopt;
   // Brackets before it have to be through.
-  const std::vector<TrialDecision> decisions = decide(trials.first(own->first_trial));
-  for (std::size_t i = 0; i < own->first_trial; ++i) {
+  const std::vector<TrialDecision> decisions = decide(trials.first(own->first_trial()));
+  for (std::size_t i = 0; i < own->first_trial(); ++i) {
     if (decisions[i].fate != TrialFate::kEnded && decisions[i].fate != TrialFate::kPruned)
       return std::nullopt;
     known[i] = decisions[i].until_epoch;
   }
-  const int until = own->halving.rungs()[0].epochs;
-  for (std::size_t i = own->first_trial; i < first_unknown(next); ++i) {
+  const int until = own->rungs()[0].epochs;
+  for (std::size_t i = own->first_trial(); i < first_unknown(next); ++i) {
     if (!trials[i].ended && !pauses_at(trials[i], until)) return std::nullopt;
     known[i] = until;
   }
@@ -186,8 +184,8 @@ std::optional<std::vector<KnownResult>> TrialSchedule::known_to_next(
   if (!known) return std::nullopt;
   std::set<int> rungs;
   if (asha_) rungs.insert(asha_->epochs.begin(), asha_->epochs.end());
-  for (const HyperbandBracket& bracket : brackets_)
-    for (const Rung& rung : bracket.halving.rungs()) rungs.insert(rung.epochs);
+  for (const Halving& bracket : brackets_)
+    for (const Rung& rung : bracket.rungs()) rungs.insert(rung.epochs);
   if (rungs.empty()) rungs = {epochs_};
   std::vector<KnownResult> results(trials.size());
   for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {

@@ -89,7 +89,7 @@ class TrialSchedule {
 
   SearchSpec search_;
   int epochs_;
-  std::vector<HyperbandBracket> brackets_;  // of halving and hyperband
+  std::vector<Halving> brackets_;  // of halving and hyperband
   std::optional<Asha> asha_;
   std::optional<Population> population_;
   std::size_t members_ = 0;  // of it

@@ -63,7 +63,7 @@ TEST(Halving, WhoFailedOrDivergedNeverGoesOn) {
 }
 
 TEST(Halving, SaysIfNoTrialHasTheMetric) {
-  const HyperbandBracket bracket{.first_trial = 0, .halving = Halving(2, 1, 2, 2)};
+  const Halving bracket(2, 1, 2, 2);
   for (const auto& [results, why] :
        {std::pair("1: x x",
                   "none of the 2 trials has a value of the metric after epoch 1, "
@@ -84,7 +84,6 @@ TEST(Halving, ImpossibleNumbersAreErrors) {
   EXPECT_THROW(Halving(1, 0, 2, 2), ConfigError);
   EXPECT_THROW(Halving(1, 3, 2, 2), ConfigError);
   EXPECT_THROW(Halving(1, 1, 2, 1), ConfigError);
-  EXPECT_THROW(Halving(1, 1, 2, 2).decide(1, {}), std::out_of_range);
 }
 
 TEST(Halving, TheLargestNumbersDoNotOverflow) {
@@ -95,10 +94,10 @@ TEST(Halving, TheLargestNumbersDoNotOverflow) {
 
 using Rungs = std::vector<Rung>;
 
-std::vector<Rungs> rungs_of(const std::vector<HyperbandBracket>& brackets) {
+std::vector<Rungs> rungs_of(const std::vector<Halving>& brackets) {
   std::vector<Rungs> rungs;
   rungs.reserve(brackets.size());
-  for (const HyperbandBracket& bracket : brackets) rungs.push_back(bracket.halving.rungs());
+  for (const Halving& bracket : brackets) rungs.push_back(bracket.rungs());
   return rungs;
 }
 
@@ -126,9 +125,9 @@ TEST(Hyperband, HasTheBracketsOfMlr3) {
 TEST(Hyperband, TheTrialsOfBracketsFollowEachOther) {
   for (const std::size_t trials : {1u, 5u, 26u, 143u, 500u}) {
     std::size_t next = 0;
-    for (const HyperbandBracket& bracket : hyperband_brackets(1, 81, 3, trials)) {
-      EXPECT_EQ(bracket.first_trial, next);
-      next += bracket.halving.rungs().front().trials;
+    for (const Halving& bracket : hyperband_brackets(1, 81, 3, trials)) {
+      EXPECT_EQ(bracket.first_trial(), next);
+      next += bracket.rungs().front().trials;
     }
     EXPECT_EQ(next, trials);
   }
@@ -157,9 +156,9 @@ TEST(Hyperband, NoBracketTrainsLessThanTheLeastEpochs) {
   EXPECT_EQ(rungs_of(hyperband_brackets(4, 10, 2)), (std::vector<Rungs>{{{2, 5}, {1, 10}}, {{2, 10}}}));
   for (int most = 1; most <= 60; ++most)
     for (int least = 1; least <= most; ++least)
-      for (const HyperbandBracket& bracket : hyperband_brackets(least, most, 2)) {
-        EXPECT_GE(bracket.halving.rungs().front().epochs, least);
-        EXPECT_EQ(bracket.halving.rungs().back().epochs, most);
+      for (const Halving& bracket : hyperband_brackets(least, most, 2)) {
+        EXPECT_GE(bracket.rungs().front().epochs, least);
+        EXPECT_EQ(bracket.rungs().back().epochs, most);
       }
 }
 

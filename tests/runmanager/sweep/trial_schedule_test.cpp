@@ -185,7 +185,7 @@ TEST(TrialSchedule, ATrialOfALaterBracketIsChosenWhenTheEarlierOnesAreThrough) {
 
 TEST(TrialSchedule, TheHighestRungWithEnoughResultsCounts) {
   SearchSpec search = sampled(SearchMethod::kHyperband, 0);
-  const std::size_t first = search_brackets(search, 0, 16)[0].halving.rungs()[0].trials;
+  const std::size_t first = search_brackets(search, 0, 16)[0].end_trial();
   ASSERT_EQ(first, 16U);
   search.trials = total_trials(search, 16);
   const TrialSchedule schedule(search, 2, 16);
