@@ -20,24 +20,23 @@ using Inputs = std::vector<std::string>;
 
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
 
-void set_integer(NodeProto& node, const char* name, std::int64_t value) {
+AttributeProto& add_attribute(NodeProto& node, const char* name, AttributeProto::AttributeType type) {
   AttributeProto& attribute = *node.add_attribute();
   attribute.set_name(name);
-  attribute.set_type(AttributeProto::INT);
-  attribute.set_i(value);
+  attribute.set_type(type);
+  return attribute;
+}
+
+void set_integer(NodeProto& node, const char* name, std::int64_t value) {
+  add_attribute(node, name, AttributeProto::INT).set_i(value);
 }
 
 void set_number(NodeProto& node, const char* name, double value) {
-  AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(AttributeProto::FLOAT);
-  attribute.set_f(static_cast<float>(value));
+  add_attribute(node, name, AttributeProto::FLOAT).set_f(static_cast<float>(value));
 }
 
 void set_integers(NodeProto& node, const char* name, std::initializer_list<std::int64_t> values) {
-  AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(AttributeProto::INTS);
+  AttributeProto& attribute = add_attribute(node, name, AttributeProto::INTS);
   for (const std::int64_t value : values) attribute.add_ints(value);
 }
 
