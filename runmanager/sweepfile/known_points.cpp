@@ -195,24 +195,22 @@ void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const 
   }
   const JsonView sources = node.find("learn_from");
   if (!sources) return;
-  JsonDocument found(Json::array(), sources.place().whole());
-  const auto add = [&](Json result, JsonPlace place) {
-    found.set_place({std::to_string(found.json.size())}, std::move(place));
-    found.json.push_back(std::move(result));
+  Json results = Json::array();
+  const auto learn = [&](const JsonView& result) {
+    results.push_back(*result);
+    if (std::optional<Observation> learned = reader.result(result))
+      search.learned.push_back(*std::move(learned));
   };
   for (const JsonView& source : sources.children()) {
     if (!source->is_string()) {
-      add(*source, source.place());
+      learn(source);
       continue;
     }
     for (Json& result : results_of(source, directory, search, problems))
-      add(std::move(result), source.place().whole());
+      learn(JsonDocument(std::move(result), source.place().whole()));
   }
-  for (const JsonView& result : JsonView(found).children()) {
-    if (std::optional<Observation> learned = reader.result(result))
-      search.learned.push_back(*std::move(learned));
-  }
-  root.set(root.json["search"]["learn_from"], {"search", "learn_from"}, found);
+  root.set(root.json["search"]["learn_from"], {"search", "learn_from"},
+           JsonDocument(std::move(results), sources.place().whole()));
 }
 
 }  // namespace sweep

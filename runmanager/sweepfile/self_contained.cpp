@@ -67,23 +67,16 @@ void visit_conditions(JsonDocument& root, const Visit& visit) {
   }
 }
 
-// Networks of axes, each under a name that no other one has.
-class NetworkNames {
- public:
-  // Gives the network another name if a different one has its own.
-  void make_unique(Json& network) {
-    if (!network.is_object() || !network.contains("name") || !network["name"].is_string()) return;
-    const std::string wanted = network["name"];
-    for (int n = 2;; ++n) {
-      const auto [known, is_new] = networks_.emplace(network["name"], network);
-      if (is_new || same_value(known->second, network)) return;
-      network["name"] = fmt::format("{}-{}", wanted, n);
-    }
+// Gives the network another name if a different one of `known` has its own.
+void make_name_unique(Json& network, std::map<std::string, Json>& known) {
+  if (!network.is_object() || !network.contains("name") || !network["name"].is_string()) return;
+  const std::string wanted = network["name"];
+  for (int n = 2;; ++n) {
+    const auto [other, is_new] = known.emplace(network["name"], network);
+    if (is_new || same_value(other->second, network)) return;
+    network["name"] = fmt::format("{}-{}", wanted, n);
   }
-
- private:
-  std::map<std::string, Json> networks_;
-};
+}
 
 // The network of the file, or of the command line, if it is not an axis; nothing if it is not that of a
 // file.
@@ -96,7 +89,7 @@ JsonView plain_network(const JsonView& root, const std::vector<Assignment>& over
 }
 
 void inline_networks(JsonDocument& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
-  NetworkNames names;
+  std::map<std::string, Json> networks;  // of axes, by their names
   std::vector<std::pair<const Json*, std::string>> of_files;  // and what runs call them
   Problems unreadable;
   visit_axes(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
@@ -110,7 +103,7 @@ void inline_networks(JsonDocument& root, const std::vector<Assignment>& override
       for (const JsonView& member : JsonView(*network).children())
         root.set(value[member.key()], below(at, member.key()), member);
     }
-    names.make_unique(value);
+    make_name_unique(value, networks);
     if (network != nullptr && value["name"].is_string()) of_files.emplace_back(&network->json, value["name"]);
   });
   const JsonDocument file = root;
