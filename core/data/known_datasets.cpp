@@ -95,12 +95,6 @@ constexpr KnownDataset kKnownDatasets[] = {
                  "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
 };
 
-std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
-  return names;
-}
-
 // Returns why `path` does not hold a data set in `format`, or in any format if that is empty; "" if it does.
 std::string missing_reason(const fs::path& path, std::string_view format) {
   std::error_code error;
@@ -132,6 +126,15 @@ std::string expected_files(const KnownDataset& known) {
 }  // namespace
 
 std::span<const KnownDataset> known_datasets() { return kKnownDatasets; }
+
+std::span<const std::string> known_dataset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const KnownDataset& known : kKnownDatasets) list.emplace_back(known.name);
+    return list;
+  }();
+  return names;
+}
 
 const KnownDataset* find_known_dataset(std::string_view name) {
   const auto* found = std::find_if(std::begin(kKnownDatasets), std::end(kKnownDatasets),
@@ -182,7 +185,7 @@ fs::path find_dataset(const std::string& name, std::string_view format) {
   if (known != nullptr) {
     message += "To get it, " + how_to_get(*known) + ", or train with --yes; or";
   } else {
-    const std::string nearest = nearest_name(name, known_names());
+    const std::string nearest = nearest_name(name, known_dataset_names());
     if (!nearest.empty())
       message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
     else

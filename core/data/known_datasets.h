@@ -40,6 +40,9 @@ struct KnownDataset {
 /// Every known data set, in the order in which messages list them.
 std::span<const KnownDataset> known_datasets();
 
+/// Their names.
+std::span<const std::string> known_dataset_names();
+
 /// Returns the data set called `name`, or nullptr.
 const KnownDataset* find_known_dataset(std::string_view name);
 

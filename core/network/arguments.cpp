@@ -135,6 +135,12 @@ ArgumentType flag_argument(std::string name, bool value, std::string help) {
   return {std::move(name), ArgumentKind::kBoolean, value, 0, 0, false, false, std::move(help)};
 }
 
+std::vector<std::string> type_names(std::span<const NamedType> types) {
+  std::vector<std::string> names;
+  for (const NamedType& type : types) names.push_back(type.name);
+  return names;
+}
+
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name) {
   const auto found =
       std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
@@ -144,8 +150,7 @@ const NamedType* find_type(std::span<const NamedType> types, std::string_view na
 const NamedType& require_type(std::span<const NamedType> types, std::string_view name,
                               std::string_view subject) {
   if (const NamedType* type = find_type(types, name)) return *type;
-  std::vector<std::string> names;
-  for (const NamedType& type : types) names.push_back(type.name);
+  const std::vector<std::string> names = type_names(types);
   throw ConfigError(std::string(subject) + ": unknown type \"" + std::string(name) +
                     "\"; allowed: " + joined(names) + did_you_mean(nearest_name(name, names), "; did"));
 }

@@ -64,6 +64,8 @@ struct NamedType {
   std::vector<ArgumentType> arguments;
 };
 
+std::vector<std::string> type_names(std::span<const NamedType> types);
+
 /// Returns the type called `name`, or nullptr.
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name);
 

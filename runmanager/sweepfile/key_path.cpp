@@ -198,7 +198,7 @@ Json value_at(const JsonView& root, const KeyPath& path) {
   // "optimizer": "sgd" where "optimizer.name" is asked for.
   if (const JsonView short_form = root.find(path[0]); is_name && short_form->is_string()) return *short_form;
   const Setting* top = find_setting(top_level_settings(), path[0]);
-  if ((path.size() == 1 || is_name) && top != nullptr && !top->default_type.empty()) return top->default_type;
+  if ((path.size() == 1 || is_name) && top != nullptr && !top->types.empty()) return top->types.front().name;
   const std::optional<Setting> setting = setting_at(path);
   return setting ? default_of(*setting) : Json();
 }

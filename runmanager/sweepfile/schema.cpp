@@ -113,15 +113,14 @@ Json layer_schema() {
   return {{"oneOf", std::move(choices)}};
 }
 
-// One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
-Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
+// One of `types` by its name, or as an object; without a name its arguments are those of the first one.
+Json named_schema(std::span<const NamedType> types) {
   // A name alone is also valid for types with required arguments: keys such as schedule.step_size may give
   // them.
   Json choices = Json::array({Json{{"enum", type_names(types)}}});
-  for (const NamedType& type : types) {
-    choices.push_back(type_schema(type, "name", Json::object(), type.name != default_type));
-  }
-  return {{"anyOf", std::move(choices)}, {"default", default_type}};
+  for (const NamedType& type : types)
+    choices.push_back(type_schema(type, "name", Json::object(), &type != &types.front()));
+  return {{"anyOf", std::move(choices)}, {"default", types.front().name}};
 }
 
 // Adds what may come after a warmup to the schema of "schedule".
@@ -130,7 +129,7 @@ void add_warmup_followers(Json& schema) {
   for (const NamedType& type : schedule_types()) {
     if (can_follow_warmup(type.name)) followers.push_back(type);
   }
-  Json then = named_schema(followers, schedule_types().front().name);
+  Json then = named_schema(followers);
   then.erase("default");
   then["description"] =
       "what comes after the warmup, with epochs counted from there; left out: lr stays lr times end_factor";
@@ -180,7 +179,7 @@ Json value_schema(const Setting& setting, Json& definitions) {
   }
   const std::string& name = setting.definition;
   if (!definitions.contains(name) && setting.shape == SettingShape::kNamed) {
-    definitions[name] = named_schema(setting.types, setting.default_type);
+    definitions[name] = named_schema(setting.types);
   } else if (!definitions.contains(name)) {
     Json object = object_with(properties_of(setting.table(), definitions));
     definitions[name] = setting.schema.is_null() ? object : any_of({setting.schema, std::move(object)});

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/printable.h"
+#include "core/data/known_datasets.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tools/commands.h"
@@ -124,7 +125,7 @@ std::vector<std::string> values_of(const std::string& key) {
   const std::optional<Setting> setting = setting_at(key_path(key));
   if (!setting) return {};
   if (setting->kind == ArgumentKind::kBoolean) return {"true", "false"};
-  if (key == "dataset") return {dataset_names().begin(), dataset_names().end()};
+  if (key == "dataset") return {known_dataset_names().begin(), known_dataset_names().end()};
   return setting->choices.empty() ? type_names(setting->types) : setting->choices;
 }
 
@@ -195,7 +196,7 @@ void complete(const CLI::App& app, const Words& words) {
   } else {
     const auto positionals = command.get_options([](const CLI::Option* o) { return o->get_positional(); });
     if (command.get_name() == "data" && position == 1 && words[1] == "get")
-      for (const std::string& name : dataset_names()) offers.add(name);
+      for (const std::string& name : known_dataset_names()) offers.add(name);
     else if (!positionals.empty())
       add_values(*positionals[std::min(position, positionals.size() - 1)], offers);
   }

@@ -47,8 +47,7 @@ std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static
 
 const KnownDataset& require_known(const std::string& name) {
   if (const KnownDataset* known = find_known_dataset(name)) return *known;
-  std::vector<std::string> names;
-  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
+  const std::span<const std::string> names = known_dataset_names();
   throw ConfigError(
       fmt::format("data get: got \"{}\", want {}{}", name, listed(names), suggestion(name, names)));
 }

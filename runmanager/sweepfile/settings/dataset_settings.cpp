@@ -49,8 +49,7 @@ std::vector<std::string> data_format_names() {
 namespace fs = std::filesystem;
 
 bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
-  const auto known = dataset_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  if (find_known_dataset(name) != nullptr) return true;
   std::error_code ignored;
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
@@ -61,8 +60,9 @@ void check_dataset_name(const JsonView& node, bool has_path, const ReadContext& 
   if (node->is_string()) {
     if (has_path ? !node.text().empty() : is_known_dataset(node.text(), context.data_directory)) return;
   }
-  problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
-                     node->is_string() ? nearest_name(node.text(), dataset_names()) : "");
+  problems.add_value(node,
+                     listed(known_dataset_names()) + ", or an object with \"name\" and \"path\" for another",
+                     node->is_string() ? nearest_name(node.text(), known_dataset_names()) : "");
 }
 
 // What a data set in `path` is called that has no name: "wine" for "data/wine.csv".
@@ -79,8 +79,8 @@ Json complete_name(const Setting&, const Given& given) {
     return given.value.text();
   }
   if (!path.text().empty()) return name_of_path(path.text());
-  given.problems.add(given.object,
-                     fmt::format("\"name\" is missing, want {}, or a \"path\"", listed(dataset_names())));
+  given.problems.add(given.object, fmt::format("\"name\" is missing, want {}, or a \"path\"",
+                                               listed(known_dataset_names())));
   return nullptr;
 }
 
@@ -180,8 +180,8 @@ constexpr TextRule kAnyColumnName = {kColumnName.allowed, [](const std::string&)
 
 Json complete_dataset(const Setting& row, const Given& given) {
   if (!given.value) {
-    given.problems.add(given.object,
-                       fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
+    given.problems.add(given.object, fmt::format("\"dataset\" is missing, want {} or an object",
+                                                 listed(known_dataset_names())));
     return nullptr;
   }
   Json json = complete_plain(row, given);
@@ -205,7 +205,7 @@ Setting normalize() {
 
 Setting rows::dataset() {
   std::vector<Setting> keys = {
-      directory_name("name", listed(dataset_names()) + ", or any name with a path; default: the path's")
+      directory_name("name", listed(known_dataset_names()) + ", or any name with a path; default: the path's")
           .completed_by(complete_name)
           .compared_apart(),
       path("path", "folder, file or pattern of files, relative to this file").compared_apart(),
@@ -268,20 +268,12 @@ Setting rows::dataset() {
            "cutout")
           .completed_by(complete_augment),
   };
+  const std::span<const std::string> names = known_dataset_names();
   Setting row = object("dataset", "what to train on: a name, or an object", std::move(keys));
   row.short_key = "name";
-  row.schema = {{"enum", std::vector<std::string>(dataset_names().begin(), dataset_names().end())}};
-  row.allowed = listed(dataset_names()) + ", or an object";
+  row.schema = {{"enum", std::vector<std::string>(names.begin(), names.end())}};
+  row.allowed = listed(names) + ", or an object";
   return std::move(row).completed_by(complete_dataset);
-}
-
-std::span<const std::string> dataset_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const KnownDataset& known : known_datasets()) list.emplace_back(known.name);
-    return list;
-  }();
-  return names;
 }
 
 }  // namespace sweep

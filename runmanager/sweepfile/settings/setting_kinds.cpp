@@ -276,7 +276,6 @@ Setting named(const std::string& name, std::span<const NamedType> types, std::st
   Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kNamed);
   row.definition = name;
   row.types = types;
-  row.default_type = types.front().name;
   row.short_key = "name";
   row.has_parts = true;
   return row;

@@ -103,12 +103,6 @@ std::vector<std::string> setting_names(std::span<const Setting> settings) {
   return names;
 }
 
-std::vector<std::string> type_names(std::span<const NamedType> types) {
-  std::vector<std::string> names;
-  for (const NamedType& type : types) names.push_back(type.name);
-  return names;
-}
-
 bool takes_list(const Setting& setting) {
   return is_list_kind(setting.kind) || setting.shape == SettingShape::kList;
 }
@@ -158,7 +152,7 @@ Json complete_value(const Setting& setting, const Given& given) {
 Json complete_plain(const Setting& setting, const Given& given) {
   static const std::string reserved_keys[] = {"name"};
   if (setting.shape == SettingShape::kNamed)
-    return complete_named(given.value, setting.types, setting.default_type, reserved_keys, given.problems);
+    return complete_named(given.value, setting.types, reserved_keys, given.problems);
   if (setting.shape == SettingShape::kObject) return complete_keys(setting, given);
   if (!given.value) return default_of(setting);
   if (setting.elements) {
@@ -216,7 +210,7 @@ void complete_arguments(const JsonView& object, const NamedType& type,
   }
 }
 
-Json complete_named(const JsonView& node, std::span<const NamedType> types, const std::string& default_type,
+Json complete_named(const JsonView& node, std::span<const NamedType> types,
                     std::span<const std::string> reserved_keys, Problems& problems) {
   const std::vector<std::string> names = type_names(types);
   if (node && !node->is_string() && !node->is_object()) {
@@ -224,7 +218,7 @@ Json complete_named(const JsonView& node, std::span<const NamedType> types, cons
     return nullptr;
   }
   const JsonView name = node->is_string() ? node : node.find("name");
-  const NamedType* type = find_type(types, default_type);
+  const NamedType* type = &types.front();
   if (name) {
     type = name->is_string() ? find_type(types, name.text()) : nullptr;
     if (type == nullptr) {

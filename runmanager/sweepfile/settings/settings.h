@@ -76,8 +76,7 @@ struct Setting : ArgumentType {
   std::string definition{};                            // of kObject and kNamed: its name in the schema
   std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject
   std::string short_key{};  // of kObject and kNamed: a value alone represents an object with this key
-  std::span<const NamedType> types{};    // of kNamed
-  std::string default_type{};            // of `types`: the one that is used if no name is given
+  std::span<const NamedType> types{};    // of kNamed; the first one is used if no name is given
   std::shared_ptr<Elements> elements{};  // of kList and kMap
   bool has_parts = false;                // dotted keys such as "log.images" reach into the object
   bool sweepable = true;                 // may be an axis
@@ -146,14 +145,10 @@ nlohmann::ordered_json complete_network(const Setting& row, const Given& given);
 /// Completes a network: the object itself, without its place in a sweep file. Reports every mistake.
 nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems);
 
-/// Names of data sets that are found without a path.
-std::span<const std::string> dataset_names();
-
 /// Returns the setting called `name`, or nullptr.
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
 /// Names in order, of those that are shown.
 std::vector<std::string> setting_names(std::span<const Setting> settings);
-std::vector<std::string> type_names(std::span<const NamedType> types);
 
 /// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
 bool takes_list(const Setting& setting);
@@ -190,10 +185,9 @@ void complete_arguments(const JsonView& object, const NamedType& type,
                         Problems& problems);
 
 /// Returns one of `types`, given by its name or as an object with that name and arguments; without a name the
-/// arguments are those of `default_type`, as they are if nothing is given. Null, and a problem, if it is
+/// arguments are those of the first one, as they are if nothing is given. Null, and a problem, if it is
 /// wrong.
 nlohmann::ordered_json complete_named(const JsonView& node, std::span<const NamedType> types,
-                                      const std::string& default_type,
                                       std::span<const std::string> reserved_keys, Problems& problems);
 
 }  // namespace sweep

@@ -45,14 +45,13 @@ Json complete_optimizer(const Setting& row, const Given& given) {
 Json complete_schedule(const Setting& row, const Given& given) {
   static const std::string warmup_keys[] = {"name", "then"};
   const bool is_warmup = given.value.find("name").text() == "warmup";
-  const std::string& type = schedule_types().front().name;
-  Json json = is_warmup ? complete_named(given.value, schedule_types(), type, warmup_keys, given.problems)
+  Json json = is_warmup ? complete_named(given.value, schedule_types(), warmup_keys, given.problems)
                         : complete_plain(row, given);
   if (const JsonView then = is_warmup ? given.value.find("then") : JsonView()) {
     std::vector<NamedType> followers;
     std::ranges::copy_if(schedule_types(), std::back_inserter(followers),
                          [](const NamedType& follower) { return can_follow_warmup(follower.name); });
-    const Json next = complete_named(then, followers, type, std::span(warmup_keys, 1), given.problems);
+    const Json next = complete_named(then, followers, std::span(warmup_keys, 1), given.problems);
     if (!json.is_null()) json = next.is_null() ? Json() : (json["then"] = next, json);
   }
   if (given.value && !json.is_null())
