@@ -10,7 +10,7 @@
 namespace sweep {
 namespace {
 
-using AfterWarmup = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;
+using AfterWarmup = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;  // the first of all
 
 ArgumentType exclusive(ArgumentType number) {
   number.exclusive = true;
@@ -166,8 +166,8 @@ std::span<const NamedType> schedule_types() {
   return types;
 }
 
-bool can_follow_warmup(std::string_view type) {
-  return type == "constant" || type == "step" || type == "cosine";
+std::span<const NamedType> schedule_types_after_warmup() {
+  return schedule_types().first(std::variant_size_v<AfterWarmup>);
 }
 
 ScheduleOptions make_schedule(std::string_view type, const Arguments& given, const ScheduleOptions* then) {

@@ -17,8 +17,8 @@ namespace sweep {
 /// header.
 std::span<const NamedType> schedule_types();
 
-/// Whether a schedule of this type may follow a warmup.
-bool can_follow_warmup(std::string_view type);
+/// Those that may follow a warmup.
+std::span<const NamedType> schedule_types_after_warmup();
 
 /// The learning rate stays lr.
 struct ConstantSchedule {};

@@ -125,11 +125,7 @@ Json named_schema(std::span<const NamedType> types) {
 
 // Adds what may come after a warmup to the schema of "schedule".
 void add_warmup_followers(Json& schema) {
-  std::vector<NamedType> followers;
-  for (const NamedType& type : schedule_types()) {
-    if (can_follow_warmup(type.name)) followers.push_back(type);
-  }
-  Json then = named_schema(followers);
+  Json then = named_schema(schedule_types_after_warmup());
   then.erase("default");
   then["description"] =
       "what comes after the warmup, with epochs counted from there; left out: lr stays lr times end_factor";

@@ -1,8 +1,6 @@
 // The tables themselves: one row per key of the file.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -48,10 +46,8 @@ Json complete_schedule(const Setting& row, const Given& given) {
   Json json = is_warmup ? complete_named(given.value, schedule_types(), warmup_keys, given.problems)
                         : complete_plain(row, given);
   if (const JsonView then = is_warmup ? given.value.find("then") : JsonView()) {
-    std::vector<NamedType> followers;
-    std::ranges::copy_if(schedule_types(), std::back_inserter(followers),
-                         [](const NamedType& follower) { return can_follow_warmup(follower.name); });
-    const Json next = complete_named(then, followers, std::span(warmup_keys, 1), given.problems);
+    const Json next =
+        complete_named(then, schedule_types_after_warmup(), std::span(warmup_keys, 1), given.problems);
     if (!json.is_null()) json = next.is_null() ? Json() : (json["then"] = next, json);
   }
   if (given.value && !json.is_null())
