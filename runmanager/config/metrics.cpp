@@ -204,11 +204,8 @@ std::string human_seconds(double seconds) {
 
 std::string human_count(double count) {
   if (!std::isfinite(count) || count < 0) return "?";
-  if (count < 9.995) return fmt::format("{:.2f}", count);
-  if (count < 99.95) return fmt::format("{:.1f}", count);
-  if (count < 999.5) return fmt::format("{:.0f}", count);
-  for (const char* unit : {"k", "M", "G"}) {
-    count /= 1000;
+  for (const char* unit : {"", "k", "M", "G"}) {
+    if (*unit != '\0') count /= 1000;
     if (count < 9.995) return fmt::format("{:.2f}{}", count, unit);
     if (count < 99.95) return fmt::format("{:.1f}{}", count, unit);
     if (count < 999.5) return fmt::format("{:.0f}{}", count, unit);

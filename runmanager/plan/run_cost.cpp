@@ -25,13 +25,10 @@ std::uint64_t bytes_of_samples(const Subset& samples) {
   return all * samples.count / size;
 }
 
-OptimizerOptions optimizer_of(const RunConfig& run) {
-  return scheduled_optimizer(run.optimizer, run.schedule);
-}
-
 // Floats in a checkpoint: parameters, running statistics, and the optimizer's arrays.
 std::uint64_t checkpoint_floats(const RunConfig& run, const Network& network) {
-  return network.parameter_count() * (1 + state_names(optimizer_of(run)).size()) + network.buffer_count();
+  const OptimizerOptions optimizer = scheduled_optimizer(run.optimizer, run.schedule);
+  return network.parameter_count() * (1 + state_names(optimizer).size()) + network.buffer_count();
 }
 
 // Samples whose outputs are kept for the pictures at the end of a run.

@@ -29,7 +29,6 @@ class RungOfAsha {
 
   // Whether that one is among the best results, of which there is one for each `eta`.
   bool may_go_on(std::size_t eta) const {
-    if (waiting_.empty()) return false;
     const auto better = std::ranges::lower_bound(gone_on_, *waiting_.begin()) - gone_on_.begin();
     return static_cast<std::size_t>(better) < results_ / eta;
   }
@@ -68,7 +67,7 @@ class Play {
       }
       if (state_.wants_trial) break;
       if (running_.empty()) {
-        if (finish_best()) continue;
+        if (!is_last_begun_ && send_on([](const RungOfAsha&) { return true; })) continue;
         end_all();
         break;
       }
@@ -93,14 +92,10 @@ class Play {
   }
 
   bool begin_next(const ReachesTarget& reaches_target) {
-    for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
-      const bool goes_on = is_target_reached_
-                               ? rungs_[rung].best() && reaches_target(rungs_[rung].best()->first)
-                               : rungs_[rung].may_go_on(eta_);
-      if (!goes_on) continue;
-      begin(rungs_[rung].send_on(), rung + 1);
-      return true;
-    }
+    const auto goes_on = [&](const RungOfAsha& rung) {
+      return is_target_reached_ ? reaches_target(rung.best()->first) : rung.may_go_on(eta_);
+    };
+    if (send_on(goes_on)) return true;
     if (is_target_reached_) return false;
     if (begun_trials_ < trials_) {
       begin(begun_trials_++, 0);
@@ -110,9 +105,10 @@ class Play {
     return false;
   }
 
-  bool finish_best() {
-    for (std::size_t rung = rungs_.size() - 1; !is_last_begun_ && rung-- > 0;) {
-      if (!rungs_[rung].best()) continue;
+  // Begins the next rung for the best trial of the highest rung that has one which `goes_on`.
+  bool send_on(const auto& goes_on) {
+    for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
+      if (!rungs_[rung].best() || !goes_on(rungs_[rung])) continue;
       begin(rungs_[rung].send_on(), rung + 1);
       return true;
     }

@@ -100,7 +100,7 @@ void ParzenEstimator::fit_normals(Kernels& kernels, const UnitScale& scale,
     const double mean = kernels.mean[k];
     double own = deviation;
     if (!scale.is_continuous()) {
-      const UnitCell cell = scale.cell_at(mean);
+      const UnitCell cell = scale.cell(scale.value(mean));
       own = std::max(own, kOfCell * (cell.high - cell.low));
     }
     kernels.precision.push_back(1 / own);

@@ -36,9 +36,8 @@ class UnitScale {
   /// Maps a value to [0, 1]: to the middle of its cell if there are finitely many; values beyond the ends
   /// count as the ends.
   double unit(double value) const;
-  /// The cell of a value, and of the value at `unit`, if there are finitely many.
+  /// The cell of a value, if there are finitely many.
   UnitCell cell(double value) const;
-  UnitCell cell_at(double unit) const { return cell(value(unit)); }
 
  private:
   double scaled(double value) const;
