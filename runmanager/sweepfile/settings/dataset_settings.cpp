@@ -222,8 +222,11 @@ Setting rows::dataset() {
               "start of the random numbers of split; the runs' seed does not change it")
           .unless_default(),
       integer("limit", 0, kMaxCount, 0, "use only the first N samples; 0: all"),
-      extents("resize",
-              "[height, width] that images of a folder are brought to; default: they have one size"),
+      {{.name = "resize",
+        .kind = ArgumentKind::kIntegerPair,
+        .minimum = 1,
+        .maximum = kMaxImageExtent,
+        .help = "[height, width] that images of a folder are brought to; default: they have one size"}},
       boolean("grayscale", false, "images of a folder become one channel instead of three").unless_default(),
       text("label", kColumnName,
            "the column of a table, or the array, with the classes; default: by its name"),

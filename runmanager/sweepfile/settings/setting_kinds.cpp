@@ -17,10 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Setting setting(ArgumentType type, SettingShape shape = SettingShape::kSimple) {
-  Setting result;
-  static_cast<ArgumentType&>(result) = std::move(type);
-  result.shape = shape;
-  return result;
+  return {std::move(type), shape};
 }
 
 // In bytes. File systems allow 255; this leaves room for the "-2" of a second sweep and for suffixes of
@@ -127,14 +124,6 @@ Setting number(std::string name, std::optional<ArgumentValue> value, bool positi
                   .help = std::move(help)});
 }
 
-Setting any_number(std::string name, std::string help) {
-  return setting({.name = std::move(name),
-                  .kind = ArgumentKind::kNumber,
-                  .minimum = -kUnbounded,
-                  .optional = true,
-                  .help = std::move(help)});
-}
-
 Setting boolean(std::string name, bool value, std::string help) {
   return setting({.name = std::move(name),
                   .kind = ArgumentKind::kBoolean,
@@ -174,14 +163,6 @@ Setting count_or_fraction(std::string name, std::string help) {
                   .kind = ArgumentKind::kCountOrFraction,
                   .default_value = std::int64_t{0},
                   .maximum = kMaxCount,
-                  .help = std::move(help)});
-}
-
-Setting extents(std::string name, std::string help) {
-  return setting({.name = std::move(name),
-                  .kind = ArgumentKind::kIntegerPair,
-                  .minimum = 1,
-                  .maximum = kMaxImageExtent,
                   .help = std::move(help)});
 }
 

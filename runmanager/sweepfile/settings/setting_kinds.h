@@ -21,8 +21,6 @@ inline constexpr double kMaxCount = 1e9;         // Catches typing errors in epo
 Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help);
 /// A key with a number >= 0, or > 0 if it is `positive`. Without `value` it has no default.
 Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help);
-/// A key with any number, and no default.
-Setting any_number(std::string name, std::string help);
 Setting boolean(std::string name, bool value, std::string help);
 /// A key whose value is one of `choices`. Without `value` it has no default.
 Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
@@ -33,8 +31,6 @@ Setting metric_name(std::string name, std::string help);
 /// Numbers per channel, each >= `minimum`, or > it if they are `positive`.
 Setting channels(std::string name, double minimum, bool positive);
 Setting count_or_fraction(std::string name, std::string help);
-/// Height and width of an image, in pixels.
-Setting extents(std::string name, std::string help);
 Setting directory_name(std::string name, std::string help);
 /// Patterns of texts: any, or one with a character at least.
 inline constexpr const char *kAnyText = "", *kNotEmpty = ".";
