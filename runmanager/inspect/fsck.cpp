@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/data/readers/input_file.h"
 #include "core/data/safetensors.h"
 #include "core/data/sample_format.h"
 #include "core/network/network.h"

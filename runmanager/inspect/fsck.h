@@ -24,12 +24,6 @@ struct FileFinding {
   bool damaged() const { return !problems.empty(); }
 };
 
-/// `message` without the "PATH: " that error messages begin with; a finding has the path already.
-inline std::string without_path(std::string message, const std::filesystem::path& path) {
-  if (message.starts_with(path.string() + ": ")) message.erase(0, path.string().size() + 2);
-  return message;
-}
-
 struct FsckReport {
   std::filesystem::path directory;
   std::vector<FileFinding> files;  // by path

@@ -23,8 +23,6 @@
 namespace sweep {
 namespace {
 
-std::string quoted_path(const std::string& path) { return shell_command({path}); }
-
 // The same command. One with --fresh would make yet another directory, so this one is named instead. What
 // was read from standard input is gone, but the directory has it.
 std::string resume_command(const SweepSummary& summary, const RunnerOptions& options) {
@@ -124,7 +122,7 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     say("\n" + text + "\n");
   if (const std::string text = unmatched_text(runs, summary.sweep); !text.empty()) say(text);
   if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
-  if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
+  if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means));
   if (summary.signal != 0 && !options.command.empty()) {
     say(fmt::format("Stopped by {}. To go on: {}\n", signal_name(summary.signal),
                     resume_command(summary, options)));

@@ -99,21 +99,22 @@ std::string target_text(const TensorDataset& set, std::size_t row, std::span<con
   return text;
 }
 
+// The points of the metrics on the test set.
+std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics) {
+  std::vector<tbwriter::ScalarPoint> points;
+  for (const auto& [name, value] : metrics) {
+    const Metric* const metric = find_metric(name);
+    if (metric != nullptr && metric->part == MetricPart::kTest) points.push_back({metric->tag, value});
+  }
+  return points;
+}
+
 }  // namespace
 
 std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch) {
   std::vector<tbwriter::ScalarPoint> points;
   for (const auto& [metric, value] : epoch.values) {
     if (!metric->tag.empty()) points.push_back({metric->tag, value});
-  }
-  return points;
-}
-
-std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics) {
-  std::vector<tbwriter::ScalarPoint> points;
-  for (const auto& [name, value] : metrics) {
-    const Metric* const metric = find_metric(name);
-    if (metric != nullptr && metric->part == MetricPart::kTest) points.push_back({metric->tag, value});
   }
   return points;
 }

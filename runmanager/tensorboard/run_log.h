@@ -62,8 +62,6 @@ std::span<const double> parameter_limits();
 /// ticks the first five metrics by name, and can colour by these only: accuracies, Duration/epoch_seconds
 /// and a loss. Names between them have to sort after those.
 std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
-/// Those of the metrics on the test set, at the last epoch's step.
-std::vector<tbwriter::ScalarPoint> test_points(const std::map<std::string, double>& metrics);
 
 /// The tags of the texts that a run writes at its end: how it has ended, and its metrics.
 inline constexpr std::string_view kStatusTag = "status", kMetricsTag = "metrics";
@@ -108,8 +106,8 @@ class RunLog {
   void predictions(const Subset& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step,
                    bool by_sigmoid);
-  /// Writes what is known at the end of the run: the charts of test_points() at `step`, and as text all
-  /// metrics and the seconds of the setup.
+  /// Writes what is known at the end of the run: the points of the metrics on the test set at `step`, and as
+  /// text all metrics and the seconds of the setup.
   void results(const RunRecord& record, std::int64_t step);
 
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.

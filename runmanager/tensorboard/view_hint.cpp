@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/tensorboard/aggregate.h"
 
 namespace sweep {
@@ -29,8 +30,8 @@ std::string pattern_of(std::string_view part, std::span<const std::string> names
 }
 
 std::string line(std::string_view what, const std::filesystem::path& directory,
-                 std::span<const std::string> names, std::string (*quoted)(const std::string&)) {
-  std::string text = fmt::format("{}: tensorboard --logdir {}\n", what, quoted(directory.string()));
+                 std::span<const std::string> names) {
+  std::string text = fmt::format("{}: tensorboard --logdir {}\n", what, shell_command({directory.string()}));
   const std::string filter = run_filter(names);
   if (!filter.empty()) {
     text += fmt::format(
@@ -80,19 +81,18 @@ std::string run_filter(std::span<const std::string> names) {
 }
 
 std::string view_hint(const std::filesystem::path& directory, std::span<const RunRecord> runs,
-                      std::span<const std::string> means, std::string (*quoted)(const std::string&)) {
+                      std::span<const std::string> means) {
   std::vector<std::string> shown;
   for (const RunRecord& run : runs) {
     if (run.status != RunStatus::kSkipped && run.status != RunStatus::kPending) shown.push_back(run.name);
   }
   const char* kWhat = "To look at it";
-  if (means.empty()) return line(kWhat, directory, shown, quoted);
+  if (means.empty()) return line(kWhat, directory, shown);
   if (shown.size() > kMaxTickedRuns && means.size() <= kMaxTickedRuns) {
-    return line("To look at the means of the repeats", mean_directory(directory), means, quoted) +
-           line("To look at every run", directory, shown, quoted);
+    return line("To look at the means of the repeats", mean_directory(directory), means) +
+           line("To look at every run", directory, shown);
   }
-  return line(kWhat, directory, shown, quoted) +
-         line("The means of the repeats", mean_directory(directory), means, quoted);
+  return line(kWhat, directory, shown) + line("The means of the repeats", mean_directory(directory), means);
 }
 
 }  // namespace sweep

@@ -22,8 +22,8 @@ std::string run_filter(std::span<const std::string> names);
 /// One or two lines, each with a line break, with the command that shows the sweep in `directory`, and the
 /// filter to type there if one is needed. If the sweep has repeats and more runs than TensorBoard ticks, the
 /// means come first. `runs`: of the sweep; those that were skipped or never started do not count. `means`:
-/// the names of the runs in mean_directory(). `quoted`: makes a path a word of a shell command.
+/// the names of the runs in mean_directory().
 std::string view_hint(const std::filesystem::path& directory, std::span<const RunRecord> runs,
-                      std::span<const std::string> means, std::string (*quoted)(const std::string&));
+                      std::span<const std::string> means);
 
 }  // namespace sweep

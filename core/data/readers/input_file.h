@@ -21,7 +21,7 @@ std::string quoted_name(std::string_view text);
 /// The first `most` of `names`, quoted, and "…" if there are more.
 std::string listed_names(std::span<const std::string> names, std::size_t most = 6);
 
-/// `message` without `path` at its beginning: skipped files are listed with their paths.
+/// `message` without `path` at its beginning, for lists of files with their paths.
 std::string without_path(const std::string& message, const std::filesystem::path& path);
 
 /// Returns the bytes of a regular file. Throws DataError if it is larger than `max_bytes` or cannot be read.

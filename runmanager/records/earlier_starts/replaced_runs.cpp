@@ -39,16 +39,6 @@ bool is_replaced_name(std::string_view name) {
          std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-void set_run_aside(const fs::path& sweep_directory, const std::string& run) {
-  std::error_code error;
-  fs::path aside;
-  int number = 1;
-  do {
-    aside = sweep_directory / fmt::format("{}{}{}", run, kReplaced, number++);
-  } while (fs::exists(fs::symlink_status(aside, error)));
-  rename_directory(sweep_directory / run, aside);
-}
-
 bool has_run_set_aside(const fs::path& sweep_directory, const std::string& run) {
   std::error_code error;
   return fs::exists(fs::symlink_status(sweep_directory / fmt::format("{}{}1", run, kReplaced), error));
@@ -71,6 +61,26 @@ void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& r
 
 namespace {
 
+void set_run_aside(const fs::path& sweep_directory, const std::string& run) {
+  std::error_code error;
+  fs::path aside;
+  int number = 1;
+  do {
+    aside = sweep_directory / fmt::format("{}{}{}", run, kReplaced, number++);
+  } while (fs::exists(fs::symlink_status(aside, error)));
+  rename_directory(sweep_directory / run, aside);
+}
+
+// Gives the run in `directory` the name and the parameters that `config` has now.
+void adopt_run(const fs::path& sweep_directory, const std::string& directory, const RunConfig& config,
+               RunRecord& record) {
+  const fs::path path = sweep_directory / config.name;
+  if (directory != config.name) rename_directory(sweep_directory / directory, path);
+  record.name = config.name;
+  record.params = config.params;
+  write_file_atomically(path / kRunRecordFile, run_record_text(record));
+}
+
 // Until the files of the new run are on the disk, a power cut would leave none that is whole.
 void remove_replaced_runs(const fs::path& sweep_directory, const std::string& run) {
   std::vector<fs::path> files;
@@ -84,15 +94,6 @@ void remove_replaced_runs(const fs::path& sweep_directory, const std::string& ru
 }
 
 }  // namespace
-
-void adopt_run(const fs::path& sweep_directory, const std::string& directory, const RunConfig& config,
-               RunRecord& record) {
-  const fs::path path = sweep_directory / config.name;
-  if (directory != config.name) rename_directory(sweep_directory / directory, path);
-  record.name = config.name;
-  record.params = config.params;
-  write_file_atomically(path / kRunRecordFile, run_record_text(record));
-}
 
 void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
                std::span<ExistingRun> existing) {

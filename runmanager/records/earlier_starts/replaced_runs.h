@@ -13,29 +13,21 @@
 
 namespace sweep {
 
-/// Whether `name` is one that set_run_aside() gives: "lr=0.1.replaced-1".
+/// Whether `name` is one that make_room() gives to a run that is set aside: "lr=0.1.replaced-1".
 bool is_replaced_name(std::string_view name);
-
-/// Renames the run's directory to <run>.replaced-N, with the first N that is free. It stays there until the
-/// new run has finished, so that at every moment either the old or the new one is whole. Throws IoError.
-void set_run_aside(const std::filesystem::path& sweep_directory, const std::string& run);
 
 /// Whether the run has a directory set aside, by this start or an earlier one.
 bool has_run_set_aside(const std::filesystem::path& sweep_directory, const std::string& run);
 
-/// Removes all directories that set_run_aside() made of this run; for when the new one has finished. Throws
-/// IoError.
+/// Removes all directories that make_room() has set aside for this run; for when the new one has finished.
+/// Throws IoError.
 void remove_runs_set_aside(const std::filesystem::path& sweep_directory, const std::string& run);
 
-/// Gives the run in `directory`, below the sweep's, the name and the parameters that `config` has now, in
-/// `record` and in its run.json; its other files stay as they are. Both steps can be repeated after a crash
-/// between them. Throws IoError.
-void adopt_run(const std::filesystem::path& sweep_directory, const std::string& directory,
-               const RunConfig& config, RunRecord& record);
-
 /// Prepares the sweep's directory for what is decided about its runs: sets those aside that are in the way,
-/// renames those that are adopted, and removes what was set aside for runs that have finished since.
-/// `existing` has an entry for each of `runs`; records of adopted runs are changed. Throws IoError.
+/// as <run>.replaced-N with the first N that is free, so that at every moment either the old or the new one
+/// is whole; renames those that are adopted, and removes what was set aside for runs that have finished
+/// since. Every step can be repeated after a crash. `existing` has an entry for each of `runs`; records of
+/// adopted runs are changed. Throws IoError.
 void make_room(const std::filesystem::path& sweep_directory, std::span<const RunConfig> runs,
                std::span<ExistingRun> existing);
 

@@ -137,8 +137,6 @@ std::vector<std::string> grid(int lrs, int batches, int repeats) {
   return names;
 }
 
-std::string same(const std::string& path) { return path; }
-
 std::ptrdiff_t matches(const std::vector<std::string>& names, const std::string& filter) {
   const std::regex regex(filter);
   return std::count_if(names.begin(), names.end(),
@@ -165,23 +163,22 @@ TEST(RunFilter, DoesNotTakeTheBeginningOfAValueForTheValue) {
 }
 
 TEST(ViewHint, NamesTheSweepsDirectory) {
-  EXPECT_EQ(view_hint("runs/s", runs_of(grid(2, 2, 1)), {}, same),
-            "To look at it: tensorboard --logdir runs/s\n");
+  EXPECT_EQ(view_hint("runs/s", runs_of(grid(2, 2, 1)), {}), "To look at it: tensorboard --logdir runs/s\n");
 }
 
 TEST(ViewHint, TellsWhatToTypeWhereAPageWouldBeEmpty) {
   std::vector<RunRecord> runs = runs_of(grid(2, 21, 1));
-  EXPECT_THAT(view_hint("runs/s", runs, {}, same),
+  EXPECT_THAT(view_hint("runs/s", runs, {}),
               AllOf(HasSubstr("--logdir runs/s\n"), HasSubstr("42"), HasSubstr("type lr=0.1 for")));
   runs[0].status = runs[1].status = RunStatus::kSkipped;
-  EXPECT_THAT(view_hint("runs/s", runs, {}, same), Not(HasSubstr("type"))) << "skipped runs have no events";
+  EXPECT_THAT(view_hint("runs/s", runs, {}), Not(HasSubstr("type"))) << "skipped runs have no events";
 }
 
 TEST(ViewHint, BeginsWithTheMeansWhereTheyAreFewEnough) {
-  const std::string few = view_hint("runs/s", runs_of(grid(2, 3, 3)), grid(2, 3, 1), same);
+  const std::string few = view_hint("runs/s", runs_of(grid(2, 3, 3)), grid(2, 3, 1));
   EXPECT_THAT(few, AllOf(StartsWith("To look at it: tensorboard --logdir runs/s\n"),
                          HasSubstr("--logdir runs/s.mean\n"), Not(HasSubstr("type"))));
-  const std::string many = view_hint("runs/s", runs_of(grid(5, 8, 3)), grid(5, 8, 1), same);
+  const std::string many = view_hint("runs/s", runs_of(grid(5, 8, 3)), grid(5, 8, 1));
   EXPECT_THAT(many,
               AllOf(StartsWith("To look at the means of the repeats: tensorboard --logdir runs/s.mean\n"),
                     HasSubstr("--logdir runs/s\n"), HasSubstr("type repeat=0 for")));
