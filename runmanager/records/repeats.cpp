@@ -32,8 +32,7 @@ std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs) {
 std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std::span<const RunRecord> runs) {
   CompletedRepeats repeats{.params = group.params, .name = group.name, .runs = {}};
   for (const std::size_t i : group.runs) {
-    if (runs[i].status == RunStatus::kCompleted && last_epoch(runs[i]) != nullptr)
-      repeats.runs.push_back(&runs[i]);
+    if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty()) repeats.runs.push_back(&runs[i]);
   }
   if (repeats.runs.size() < 2) return std::nullopt;
   const auto epochs = [](const RunRecord* run) { return run->epochs.size(); };

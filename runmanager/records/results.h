@@ -82,10 +82,6 @@ void for_each_epoch(const RunRecord& run, const Visit& visit) {
   for (const EpochRecord& epoch : run.epochs) visit(epoch);
 }
 
-/// The last finished epoch; null before the first.
-inline const EpochRecord* last_epoch(const RunRecord& run) {
-  return run.epochs.empty() ? nullptr : &run.epochs.back();
-}
 /// The last of the epochs, with the latest values of metrics that it does not have. None for no epochs.
 std::optional<EpochRecord> latest_values(std::span<const EpochRecord> epochs);
 

@@ -101,16 +101,6 @@ std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::pat
   return sizes;
 }
 
-std::string event_file_problem(const std::filesystem::path& run_directory, const RunRecord& record) {
-  for (const auto& [name, bytes] : record.event_files) {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(run_directory / name, error);
-    if (error) return fmt::format("{} is missing", name);
-    if (size < bytes) return fmt::format("{} has {} bytes instead of {}", name, size, bytes);
-  }
-  return "";
-}
-
 bool has_checkpoint(const RunRecord& record) {
   return !record.epochs.empty() && record.config.is_object() && !record.config.empty() &&
          !record.config.contains("command");

@@ -66,10 +66,6 @@ std::vector<std::string> own_event_files(const std::filesystem::path& run_direct
 /// records. Throws IoError.
 std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::path& run_directory);
 
-/// What is wrong with the sizes of the files that `record` names, such as "FILE is missing"; "" if nothing
-/// is. Other files may be there as well.
-std::string event_file_problem(const std::filesystem::path& run_directory, const RunRecord& record);
-
 /// Whether a run with this record has a checkpoint. A program keeps its own weights. A run of the user's own
 /// training loop has no configuration in its record, and may keep no weights.
 bool has_checkpoint(const RunRecord& record);

@@ -223,8 +223,6 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kMaxKept / 8);  // mallopt(3) allows at most 32 MiB.
 }
 
-}  // namespace
-
 int run_worker(int fd, const WorkerEnvironment& environment) {
   keep_freed_memory();
   // The parent decides when to stop, and sends a message.
@@ -239,6 +237,8 @@ int run_worker(int fd, const WorkerEnvironment& environment) {
   }
   return 0;
 }
+
+}  // namespace
 
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment) {
   const std::optional<int> fd = argc == 3 ? number_in<int>(argv[2]) : std::nullopt;

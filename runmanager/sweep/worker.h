@@ -18,15 +18,12 @@ struct WorkerEnvironment {
       sweep::make_engine;
 };
 
-/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ignores
-/// kStopSignals, which the parent handles. Returns an exit code.
-int run_worker(int fd, const WorkerEnvironment& environment = {});
-
 /// The exit code of a worker that ran out of memory where it could not report that.
 inline constexpr int kWorkerOutOfMemory = 12;  // ENOMEM
 
-/// main() of a worker, started as PROGRAM worker FD. Prints what is wrong with the arguments. Returns
-/// an exit code.
+/// main() of a worker, started as PROGRAM worker FD: trains the runs that are requested over the socket FD,
+/// until its other end closes. Ignores kStopSignals, which the parent handles. Prints what is wrong with the
+/// arguments. Returns an exit code.
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment = {});
 
 }  // namespace sweep

@@ -51,16 +51,6 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
   return weighted;
 }
 
-Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
-                               RandomStream random) {
-  const std::size_t size = std::min(batch_size, samples.count);
-  const auto places = static_cast<std::uint32_t>(samples.count - size + 1);
-  Totals totals;
-  for (int i = 0; i < count; ++i)
-    totals += evaluate_samples(engine, samples.part(random.below(places), size), size, {}, [] {});
-  return totals;
-}
-
 std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t columns,
                                    std::size_t batch_size, const std::function<void()>& after_batch) {
   std::vector<float> outputs(samples.count * columns);
@@ -84,17 +74,11 @@ std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns
   return both;
 }
 
-StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples,
-                         std::size_t batch_size) {
+std::size_t profiled_samples(const Device& device, std::size_t batch_size) {
   // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
   // GPU a small batch would measure kernel launches instead of the layers.
   constexpr std::size_t kOnCpu = 32, kOnCuda = 1000;
-  const std::size_t max_samples = device.type == DeviceType::kCpu ? kOnCpu : kOnCuda;
-  DataLoader loader(samples, {.batch_size = std::min(batch_size, max_samples)});
-  loader.begin_epoch(0);
-  const Batch* batch = loader.next();
-  if (batch == nullptr) return {};
-  return {.layers = engine.profile(*batch), .samples = static_cast<std::int64_t>(batch->size())};
+  return std::min(batch_size, device.type == DeviceType::kCpu ? kOnCpu : kOnCuda);
 }
 
 }  // namespace sweep

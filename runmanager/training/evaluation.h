@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
 
@@ -23,11 +21,7 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
                         std::span<const float> class_weights, const std::function<void()>& after_batch,
                         std::vector<float>* outputs = nullptr);
 
-/// The same over `count` batches of consecutive samples, each from a place that `random` gives.
-Totals evaluate_random_batches(Engine& engine, const Subset& samples, std::size_t batch_size, int count,
-                               RandomStream random);
-
-/// Such outputs alone, for a pass that measures nothing.
+/// The outputs alone, for a pass that measures nothing.
 std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t columns,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
@@ -39,13 +33,8 @@ std::pair<Subset, std::string_view> shown_samples(const Dataset& data);
 /// a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
 std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes);
 
-struct StepProfile {
-  std::vector<LayerProfile> layers;
-  std::int64_t samples = 0;  // of the measured step; 0: there was no batch
-};
-
-/// Measures each layer in one training step over the first samples: a batch, but not more than is needed on
-/// this kind of device.
-StepProfile profile_step(Engine& engine, const Device& device, const Subset& samples, std::size_t batch_size);
+/// Samples of the batch whose layers are measured in one training step: a batch, but not more than is needed
+/// on this kind of device.
+std::size_t profiled_samples(const Device& device, std::size_t batch_size);
 
 }  // namespace sweep

@@ -126,11 +126,6 @@ std::string epoch_text(const EpochRecord& epoch) {
                             human_count(epoch["images_per_second"].value_or(0)));
 }
 
-std::string other_kernels_text(const std::string& now, const std::string& before) {
-  return fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
-                     now, before.empty() ? "unknown ones" : before);
-}
-
 void log_end(LogFile& log, const std::map<std::string, double>& metrics, RunStatus status,
              const std::string& reason) {
   if (metrics.contains("test_loss")) log.info("test: {}", test_text(metrics));

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/random.h"
+#include "core/data/data_loader.h"
 #include "core/network/loss.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/training/evaluation.h"
@@ -89,16 +91,23 @@ std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const Tr
                                                         std::int64_t step) const {
   const RunConfig& config = *run_.config;
   if (run_.data->validation.count == 0) return std::nullopt;
-  const Totals totals = evaluate_random_batches(
-      engine, run_.data->validation, config.batch_size, config.log.validation_batches,
-      {config.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(step), config.repeat});
+  const Subset& samples = run_.data->validation;
+  RandomStream random(config.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(step),
+                      config.repeat);
+  const std::size_t size = std::min(config.batch_size, samples.count);
+  const auto places = static_cast<std::uint32_t>(samples.count - size + 1);
+  Totals totals;
+  for (int i = 0; i < config.log.validation_batches; ++i)
+    totals += evaluate_samples(engine, samples.part(random.below(places), size), size, {}, [] {});
   check_evaluation_loss(totals, "validation", place);
   return totals;
 }
 
 void RunEvaluation::profile(Engine& engine) const {
-  const StepProfile step = profile_step(engine, run_.device, run_.data->train, run_.config->batch_size);
-  if (step.samples > 0) tracker_.track_profile(step.layers, step.samples);
+  DataLoader loader(run_.data->train, {.batch_size = profiled_samples(run_.device, run_.config->batch_size)});
+  loader.begin_epoch(0);
+  if (const Batch* batch = loader.next())
+    tracker_.track_profile(engine.profile(*batch), static_cast<std::int64_t>(batch->size()));
 }
 
 void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {

@@ -160,7 +160,9 @@ class RunTrainer {
       return true;
     }
     if (engine_->kernels() == kernels) return true;
-    problem = other_kernels_text(engine_->kernels(), kernels);
+    problem =
+        fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
+                    engine_->kernels(), kernels.empty() ? "unknown ones" : kernels);
     engine_.reset();
     return false;
   }
