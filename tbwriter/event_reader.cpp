@@ -10,7 +10,6 @@
 #include "core/base/file.h"
 #include "tbwriter/encoding.h"
 #include "tbwriter/message.h"
-#include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -231,25 +230,17 @@ std::optional<std::string_view> EventReader::next() {
   while (!stopped_) {
     const std::string_view rest = std::string_view(buffer_).substr(begin_);
     const RecordView record = read_record(rest);
-    switch (record.state) {
-      case RecordView::State::kWhole:
-        begin_ += record.size;
-        position_ += record.size;
-        return record.payload;
-      case RecordView::State::kIncomplete: {
-        if (read_more(std::max(record.size, kRecordHeader))) continue;
-        end_ = buffer_.empty() ? ReadEnd::kEnd : ReadEnd::kTornTail;
-        return std::nullopt;
-      }
-      case RecordView::State::kBadPayload:
-        damaged_ = record.size;
-        end_ = ReadEnd::kBadPayload;
-        return std::nullopt;
-      case RecordView::State::kBadLength:
-        stopped_ = true;
-        end_ = rest_is_zero() ? ReadEnd::kZeroTail : ReadEnd::kBadLength;
-        return std::nullopt;
+    if (record.end == ReadEnd::kEnd) {
+      begin_ += record.size;
+      position_ += record.size;
+      return record.payload;
     }
+    if (record.end == ReadEnd::kTornTail && read_more(std::max(record.size, kRecordHeader))) continue;
+    end_ = buffer_.empty() ? ReadEnd::kEnd : record.end;
+    if (record.end == ReadEnd::kBadPayload) damaged_ = record.size;
+    stopped_ = record.end == ReadEnd::kBadLength;
+    if (stopped_ && rest_is_zero()) end_ = ReadEnd::kZeroTail;
+    return std::nullopt;
   }
   return std::nullopt;
 }

@@ -12,17 +12,9 @@
 #include <vector>
 
 #include "tbwriter/plugin_data.h"
+#include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
-
-/// Why there is no further record.
-enum class ReadEnd {
-  kEnd,         // the file consists of complete records
-  kTornTail,    // ends within a record: it is being written, or the writer was killed; nothing before is lost
-  kZeroTail,    // ends in 12 or more zero bytes: the machine crashed before the data reached the disk
-  kBadPayload,  // a record's payload is damaged; skip_record() continues after it
-  kBadLength,   // a record's length is damaged, so later records cannot be found
-};
 
 /// "ends within a record": a phrase for messages.
 const char* describe(ReadEnd end);

@@ -80,7 +80,7 @@ RecordView read_record(std::string_view bytes) {
   const auto length = load<std::uint64_t>(bytes.data());
   if (mask_crc(crc32c(bytes.substr(0, 8))) != load<std::uint32_t>(bytes.data() + 8) ||
       length > kMaxReadPayload) {
-    record.state = RecordView::State::kBadLength;
+    record.end = ReadEnd::kBadLength;
     return record;
   }
   record.size = kRecordHeader + static_cast<std::size_t>(length) + kRecordFooter;
@@ -88,7 +88,7 @@ RecordView read_record(std::string_view bytes) {
   record.payload = bytes.substr(kRecordHeader, static_cast<std::size_t>(length));
   const auto stored = load<std::uint32_t>(bytes.data() + record.size - kRecordFooter);
   const bool right = mask_crc(crc32c(record.payload)) == stored;
-  record.state = right ? RecordView::State::kWhole : RecordView::State::kBadPayload;
+  record.end = right ? ReadEnd::kEnd : ReadEnd::kBadPayload;
   return record;
 }
 

@@ -36,15 +36,18 @@ void end_record(std::string& buffer, std::size_t begin);
 /// Appends `payload` as one record.
 void append_record(std::string& buffer, std::string_view payload);
 
+/// Why there is no further record in a file.
+enum class ReadEnd {
+  kEnd,         // the file consists of complete records
+  kTornTail,    // ends within a record: it is being written, or the writer was killed; nothing before is lost
+  kZeroTail,    // ends in 12 or more zero bytes: the machine crashed before the data reached the disk
+  kBadPayload,  // a record's payload is damaged; EventReader::skip_record() continues after it
+  kBadLength,   // a record's length is damaged, so later records cannot be found
+};
+
 /// The record at the beginning of some bytes of a file.
 struct RecordView {
-  enum class State {
-    kWhole,       // the payload is valid
-    kIncomplete,  // the bytes end within the record; it may be being written
-    kBadLength,   // the length is damaged, so the beginning of the next record is unknown
-    kBadPayload,  // the payload is damaged; the next record begins after `size` bytes
-  };
-  State state = State::kIncomplete;
+  ReadEnd end = ReadEnd::kTornTail;  // kEnd: the payload is valid
   std::string_view payload;
   std::size_t size = 0;  // of the record with its framing, if the length is known; otherwise 0
 };

@@ -25,7 +25,7 @@ TEST(Record, LongerThanAnyMessageIsDamageAndNotAPromise) {
   // Length 2^40 with a right checksum of its own: TensorBoard's data server tries to allocate that.
   std::string record = from_hex("0000000000010000");
   record += from_hex(masked_crc_hex(record));
-  EXPECT_EQ(read_record(record).state, RecordView::State::kBadLength);
+  EXPECT_EQ(read_record(record).end, ReadEnd::kBadLength);
 }
 
 // Payloads of several sizes, the empty one too.
