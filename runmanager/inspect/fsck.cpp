@@ -116,9 +116,7 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
 std::optional<Network> recorded_network(const RunRecord& record) try {
   const SampleFormat samples = sample_format_from_json(record.provenance.at("input"), "input");
   return Network(network_of(record.config.at("network")), samples.shape);
-} catch (const ConfigError&) {
-  return std::nullopt;
-} catch (const DataError&) {
+} catch (const Error&) {
   return std::nullopt;
 } catch (const Json::exception&) {
   return std::nullopt;

@@ -314,20 +314,12 @@ void RunLog::image(std::string_view tag, std::span<const std::uint8_t> pixels, c
   });
 }
 
-void RunLog::batch(const Totals& totals, std::int64_t batch) {
-  batch_points(totals, batch, "Loss/batch", "Accuracy/batch");
-}
-
-void RunLog::validation_batch(const Totals& totals, std::int64_t batch) {
-  batch_points(totals, batch, "Loss/validation_batch", "Accuracy/validation_batch");
-}
-
-void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* loss_tag,
-                          const char* accuracy_tag) {
+void RunLog::batch(const Totals& totals, std::int64_t batch, std::string_view name) {
   if (totals.samples == 0) return;
   const auto samples = static_cast<double>(totals.samples);
-  std::vector<tbwriter::ScalarPoint> points = {{loss_tag, totals.loss / samples}};
-  if (totals.numbers == 0) points.push_back({accuracy_tag, static_cast<double>(totals.correct) / samples});
+  const std::string loss = fmt::format("Loss/{}", name), accuracy = fmt::format("Accuracy/{}", name);
+  std::vector<tbwriter::ScalarPoint> points = {{loss, totals.loss / samples}};
+  if (totals.numbers == 0) points.push_back({accuracy, static_cast<double>(totals.correct) / samples});
   writer_.add_scalar_batch(points, batch);
 }
 

@@ -100,9 +100,8 @@ class RunLog {
   /// `pixels`: [channels, height, width], 1 or 3 channels.
   void image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
              std::int64_t step);
-  void batch(const Totals& totals, std::int64_t batch);
-  /// The same of batches of the validation set.
-  void validation_batch(const Totals& totals, std::int64_t batch);
+  /// One point of the charts per batch, Loss/<name> and Accuracy/<name>.
+  void batch(const Totals& totals, std::int64_t batch, std::string_view name);
   void predictions(const Subset& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step,
                    bool by_sigmoid);
@@ -121,8 +120,6 @@ class RunLog {
   void close(RunStatus status, std::string_view reason);
 
  private:
-  void batch_points(const Totals& totals, std::int64_t batch, const char* loss_tag, const char* accuracy_tag);
-
   bool has_session() const { return run_.log.hparams && !run_.params.empty(); }
 
   const Run run_;

@@ -209,7 +209,7 @@ const EpochRecord& RunRecorder::record_untrained(const Totals& totals, double va
 }
 
 void RunRecorder::record_validation_batch(const Totals& totals, std::int64_t batch, double seconds) {
-  log_->validation_batch(totals, batch);
+  log_->batch(totals, batch, "validation_batch");
   epoch_->begin += seconds;
 }
 
