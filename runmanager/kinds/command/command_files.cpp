@@ -144,24 +144,23 @@ void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
 }
 
 // TensorBoard stops reading our file once the program has written a later one.
-void CommandFiles::end_events(RunStatus status, const std::string& reason) {
+void CommandFiles::end_events(const RunEnding& ending) {
   const std::vector<std::string> files = tbwriter::list_event_files(directory_);
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
     events_->close(RunStatus::kInterrupted, "");
     const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
     events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
   }
-  events_->close(status, reason);
+  events_->close(ending.status, ending.error);
 }
 
-RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, RunStatus status, const std::string& reason,
-                            const std::string& stop, double seconds) {
+RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, const RunEnding& ending, double seconds) {
   check_owner();
-  record_.status = status;
+  record_.status = ending.status;
   record_.epochs = std::move(epochs);
-  record_.stop_reason = stop;
-  if (!reason.empty()) record_.error = reason;
-  end_events(status, reason);
+  record_.stop_reason = ending.stop;
+  if (!ending.error.empty()) record_.error = ending.error;
+  end_events(ending);
   record_.event_files = event_file_sizes(directory_);
   record_.run_seconds = earlier_seconds_ + seconds;
   record_.ended = utc_time();

@@ -13,6 +13,13 @@
 
 namespace sweep {
 
+/// How a run ends, as its record has it.
+struct RunEnding {
+  RunStatus status = RunStatus::kFailed;
+  std::string error = {};  // why it is not complete
+  std::string stop = {};   // why it is, if "stop" has ended it
+};
+
 /// Every call may throw IoError. Not thread-safe.
 class CommandFiles {
  public:
@@ -41,13 +48,12 @@ class CommandFiles {
   /// Writes run.json of a run that goes on. `seconds`: of this start, here and below.
   void save(std::vector<EpochRecord> epochs, double seconds);
   /// Writes what is final, and returns the record.
-  RunRecord end(std::vector<EpochRecord> epochs, RunStatus status, const std::string& reason,
-                const std::string& stop, double seconds);
+  RunRecord end(std::vector<EpochRecord> epochs, const RunEnding& ending, double seconds);
 
  private:
   void lock();
   void keep_changes() const;
-  void end_events(RunStatus status, const std::string& reason);
+  void end_events(const RunEnding& ending);
 
   const WorkerTask& task_;
   const TrainerOptions& options_;

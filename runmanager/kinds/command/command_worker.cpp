@@ -34,20 +34,15 @@ constexpr double kSecondsBetweenLooks = 0.2, kSecondsBetweenSaves = 1;
 constexpr double kSecondsOfStep = 1;
 constexpr double kSecondsToStop = 1;  // from the end of a program by a signal until the sweep also has it
 
-// Why a program is ended before it ends by itself.
-struct Reason {
-  RunStatus status = RunStatus::kFailed;
-  std::string text;
-  bool stops_early = false;  // by "stop": the run is complete
-};
-
-std::string end_text(const std::string& program, const ProcessEnd& end) {
-  if (end.kind == ProcessEnd::Kind::kExit)
-    return fmt::format("{} ended with exit code {}", program, end.value);
+// That of a program which has ended by itself.
+RunEnding ending_of(const std::string& program, const ProcessEnd& end) {
   if (end.kind == ProcessEnd::Kind::kNotStarted)
-    return fmt::format("{} could not be started{}: {}", program, end.cwd ? " in its working directory" : "",
-                       std::strerror(end.value));
-  return fmt::format("{} was killed by {}", program, name_of_signal(end.value));
+    return {.error = fmt::format("{} could not be started{}: {}", program,
+                                 end.cwd ? " in its working directory" : "", std::strerror(end.value))};
+  if (end.kind != ProcessEnd::Kind::kExit)
+    return {.error = fmt::format("{} was killed by {}", program, name_of_signal(end.value))};
+  if (end.value == 0) return {.status = RunStatus::kCompleted};
+  return {.error = fmt::format("{} ended with exit code {}", program, end.value)};
 }
 
 // A search compares runs by the number of a report, which must not be left out.
@@ -78,17 +73,17 @@ class CommandRun {
     log_.emplace(files_.directory() / kLogFile, false);
     read_earlier();
     std::optional<ProcessEnd> end;
-    for (int starts = 1; !reason_ && (!end || wants_again(*end)); ++starts) {
-      if (starts > kMaxStarts) {
-        reason_ = Reason{
-            .text = fmt::format("asked {} times to be run again, by exit code {}", kMaxStarts, kRunAgain)};
-        break;
-      }
-      end = run_once();
+    for (int starts = 0; !ending_ && (!end || wants_again(*end)); ++starts) {
+      if (starts == kMaxStarts)
+        ending_ = {.error =
+                       fmt::format("asked {} times to be run again, by exit code {}", kMaxStarts, kRunAgain)};
+      else
+        end = run_once();
     }
-    if (end && !reason_) await_stop(*end);
-    if (end && !reason_ && is_through_interval(*end)) reason_ = waits();
-    return conclude(end);
+    if (!ending_) await_stop(*end);
+    if (!ending_ && is_through_interval(*end)) ending_ = waits();
+    return conclude(ending_ ? *std::move(ending_)
+                            : ending_of(spec_.shell ? "the command" : spec_.words[0], *end));
   }
 
  private:
@@ -107,9 +102,9 @@ class CommandRun {
            end.value == 0 && history_.size() >= static_cast<std::size_t>(task_.until_epoch);
   }
 
-  Reason waits() const {
+  RunEnding waits() const {
     return {.status = RunStatus::kInterrupted,
-            .text = fmt::format("waits after epoch {}", task_.until_epoch)};
+            .error = fmt::format("waits after epoch {}", task_.until_epoch)};
   }
 
   // A signal to all processes of a job may end the program before this worker is asked to stop.
@@ -120,7 +115,7 @@ class CommandRun {
         std::ranges::find(kStopSignals, signal) == kStopSignals.end())
       return;
     const double until = options_.clock() + kSecondsToStop;
-    while (!(reason_ = stop_reason()) && options_.clock() < until)
+    while (!(ending_ = stop_asked()) && options_.clock() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 
@@ -140,25 +135,21 @@ class CommandRun {
     history_.close();
     if (const Lineage lineage = lineage_of(task_.config.resolved);
         !lineage.empty() && history_.size() < static_cast<std::size_t>(lineage.back().until))
-      reason_ = Reason{.text = fmt::format("{}, which it continues, has not written its metrics to "
-                                           "$SWEEP_METRICS or its output, as a population needs",
-                                           lineage.back().run)};
+      ending_ = {.error = fmt::format("{}, which it continues, has not written its metrics to "
+                                      "$SWEEP_METRICS or its output, as a population needs",
+                                      lineage.back().run)};
     begin_live();
   }
 
   void begin_live() {
     is_live_ = true;
-    report_(plan());
-  }
-
-  RunPlan plan() const {
-    return {.name = task_.config.name,
-            .epochs = task_.config.resolved.contains("reports") ? task_.config.epochs : 0,
-            .batches = 1,
-            .samples = 1,
-            .trained_epochs = static_cast<int>(history_.size()),
-            .finished_epochs = history_.epochs(),
-            .has_classes = false};
+    report_(RunPlan{.name = task_.config.name,
+                    .epochs = task_.config.resolved.contains("reports") ? task_.config.epochs : 0,
+                    .batches = 1,
+                    .samples = 1,
+                    .trained_epochs = static_cast<int>(history_.size()),
+                    .finished_epochs = history_.epochs(),
+                    .has_classes = false});
   }
 
   ProcessEnd run_once() {
@@ -294,54 +285,45 @@ class CommandRun {
   void check_deadlines(Child& program) {
     const double now = options_.clock();
     files_.check_owner();
-    if (!reason_) reason_ = reason_to_end(now);
-    if (reason_) program.stop(now, spec_.grace);
+    if (!ending_) ending_ = reason_to_end(now);
+    if (ending_) program.stop(now, spec_.grace);
   }
 
-  std::optional<Reason> stop_reason() const {
+  std::optional<RunEnding> stop_asked() const {
     const int signal = options_.stop_requested();
     if (signal == 0) return std::nullopt;
-    return Reason{.status = RunStatus::kInterrupted,
-                  .text = fmt::format("stopped by {}", signal_name(signal))};
+    return RunEnding{.status = RunStatus::kInterrupted,
+                     .error = fmt::format("stopped by {}", signal_name(signal))};
   }
 
-  std::optional<Reason> reason_to_end(double now) const {
-    if (auto stopped = stop_reason()) return stopped;
+  std::optional<RunEnding> reason_to_end(double now) const {
+    if (auto stopped = stop_asked()) return stopped;
     if (task_.until_epoch > 0 && history_.complete() >= static_cast<std::size_t>(task_.until_epoch))
       return waits();
     if (watch_ && watch_->has_ended())
-      return Reason{.status = RunStatus::kCompleted, .text = watch_->reason(), .stops_early = true};
+      return RunEnding{.status = RunStatus::kCompleted, .stop = watch_->reason()};
     for (const double timeout : {spec_.timeout, options_.timeout}) {
       if (timeout > 0 && now - begin_ > timeout)
-        return Reason{.text = fmt::format("timeout: it took longer than {:g} s and was ended", timeout)};
+        return RunEnding{.error = fmt::format("timeout: it took longer than {:g} s and was ended", timeout)};
     }
     if (spec_.silence > 0 && now - last_sign_ > spec_.silence)
-      return Reason{
-          .text = fmt::format("silence: no output and no metric for {:g} s; it was ended", spec_.silence)};
+      return RunEnding{
+          .error = fmt::format("silence: no output and no metric for {:g} s; it was ended", spec_.silence)};
     return std::nullopt;
   }
 
-  TrainedRun conclude(const std::optional<ProcessEnd>& end) {
-    RunStatus status = RunStatus::kCompleted;
-    std::string text, stop;
-    if (reason_ && reason_->stops_early) {
-      stop = reason_->text;
-    } else if (reason_) {
-      status = reason_->status;
-      text = reason_->text;
-    } else if (end->kind != ProcessEnd::Kind::kExit || end->value != 0) {
-      status = RunStatus::kFailed;
-      text = end_text(spec_.shell ? "the command" : spec_.words[0], *end);
-    }
-    if (status == RunStatus::kFailed) {
+  TrainedRun conclude(RunEnding ending) {
+    const bool failed = ending.status == RunStatus::kFailed;
+    if (failed) {
       const std::size_t epochs = history_.size();
-      text += epochs == 0 ? " before its first report" : fmt::format(" after report {}", epochs);
-      text += end_of_log(files_.directory());
+      ending.error += epochs == 0 ? " before its first report" : fmt::format(" after report {}", epochs);
+      ending.error += end_of_log(files_.directory());
+      log_->error("failed: {}", ending.error.substr(0, ending.error.find('\n')));
+    } else {
+      log_->info("{}{}", to_string(ending.status), ending.error.empty() ? "" : ": " + ending.error);
     }
-    status == RunStatus::kFailed ? log_->error("failed: {}", text.substr(0, text.find('\n')))
-                                 : log_->info("{}{}", to_string(status), text.empty() ? "" : ": " + text);
-    return {.record = files_.end(history_.epochs(), status, text, stop, options_.clock() - begin_),
-            .failure = status == RunStatus::kFailed ? RunFailure::kError : RunFailure::kNone,
+    return {.record = files_.end(history_.epochs(), ending, options_.clock() - begin_),
+            .failure = failed ? RunFailure::kError : RunFailure::kNone,
             .changes_epochs = true};
   }
 
@@ -357,8 +339,8 @@ class CommandRun {
   ProgramEvents events_;
   std::optional<LogFile> log_;
   std::set<const Metric*> renamed_;
-  std::optional<Reason> reason_;  // why the program was ended
-  int attempt_ = 0;               // of all starts
+  std::optional<RunEnding> ending_;  // if the program does not end by itself
+  int attempt_ = 0;                  // of all starts
   bool is_live_ = false, told_large_step_ = false;
   double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
   double next_look_ = 0, next_save_ = 0;
