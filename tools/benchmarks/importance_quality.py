@@ -7,7 +7,6 @@ known: the divergence of the best tenth from all, of 200,000 random points.
 PATH.md and PATH.json are written; without --results the table is printed only. Optuna is installed into FOLDER, by default
 build/optuna, if it is not there.
 """
-import argparse
 import json
 import math
 import random
@@ -166,28 +165,21 @@ def compare(arguments):
         for name, share in sorted(shares.items(), key=lambda item: -item[1]):
             rows.append(f"| {title} | {name} | {share:.1%} |" + "".join(f" {columns[*kind, title][name]:.1%} |" for kind in kinds))
         rows.append(f"| | *share in the wrong place* | |" + "".join(f" {errors[*kind, title]:.1%} |" for kind in kinds))
-    text = "\n".join([
-        f"# Importances and Optuna's, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {optuna['version']} with its PedAnovaImportanceEvaluator. Means over "
+    machine.tell(
+        arguments, about, "Importances and Optuna's",
+        f"sweep {arguments.commit}, Optuna {optuna['version']} with its PedAnovaImportanceEvaluator. Means over "
         f"seeds 1 to {arguments.seeds} of the shares found in the same random trials. *Exact* is the definition, the divergence of the "
-        f"best tenth of {EXACT:,} points. The share in the wrong place is half the sum of all differences from it, of a single seed.", "",
-        *rows, ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "exact": exact,
-            "versions": {"sweep": arguments.commit, "optuna": optuna["version"]},
-            "shares": [{"program": name, "trials": trials, "function": title, "mean": shares, "misplaced": errors[name, trials, title]}
-                       for (name, trials, title), shares in columns.items()]})
+        f"best tenth of {EXACT:,} points. The share in the wrong place is half the sum of all differences from it, of a single seed.",
+        rows, {"optuna": optuna["version"]}, exact=exact,
+        shares=[{"program": name, "trials": trials, "function": title, "mean": shares, "misplaced": errors[name, trials, title]}
+                for (name, trials, title), shares in columns.items()])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = machine.parser_of(__doc__)
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--venv", type=Path, default=ROOT / "build/optuna")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
     compare(parser.parse_args())
 
 

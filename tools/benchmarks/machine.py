@@ -1,4 +1,5 @@
-"""What all benchmarks share: a description of the machine, and writing results."""
+"""What all benchmarks share: options, a description of the machine, and writing results."""
+import argparse
 import datetime
 import json
 import os
@@ -39,6 +40,24 @@ def parsed(text):
 def run_records(sweep):
     """Returns the run.json of every run in a sweep's directory."""
     return [json.loads(path.read_text()) for path in sorted(sweep.glob("*/run.json"))]
+
+
+def parser_of(description):
+    """A parser with the options that tell() needs. `description`: the docstring of a program, of which the first line counts."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    return parser
+
+
+def tell(arguments, machine, title, about, rows, versions, **results):
+    """Prints a page, and writes it and `results` if --results says where. `machine`: of describe(); `about`: follows the versions."""
+    text = "\n".join([f"# {title}, {now():%Y-%m-%d}", "", f"{sentence(machine)}; {about}", "", *rows, ""])
+    print(text)
+    if arguments.results:
+        write_results(arguments.results, text, {
+            "date": now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": machine, "versions": {"sweep": arguments.commit, **versions},
+            **results})
 
 
 def write_results(path, text, result):

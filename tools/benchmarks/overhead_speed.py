@@ -9,7 +9,6 @@ Five things are measured: many runs of one step each (what a run costs), sweeps/
 cost), one run of many epochs of one batch (whether an epoch costs more when there were many before it), the plan of as many
 runs as a sweep may have, and a search of many trials: next to a grid of as many runs, and the commands that show it.
 """
-import argparse
 import json
 import os
 import re
@@ -167,31 +166,25 @@ def table(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = machine.parser_of(__doc__)
     parser.add_argument("--sweep", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=5000)
     parser.add_argument("--trials", type=int, default=10000)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     arguments.sweep = str(Path(arguments.sweep).resolve())
     about = machine.describe()
     figures = measure(arguments)
-    text = "\n".join([f"# What sweeps take besides training, {machine.now():%Y-%m-%d}", "",
-                      f"{machine.sentence(about)}; sweep {arguments.commit}, one run at a time, everything logged that is "
-                      f"logged by default. Medians of {arguments.rounds} rounds: {arguments.runs} runs of one step of 100 "
-                      f"samples (fashion-cnn), sweeps/fashion.json, and one run of {arguments.epochs} epochs of one batch of "
-                      f"100 (a linear layer, also in the searches; {arguments.trials} trials next to a grid, {SHOWN} that the "
-                      "commands show).", "", *table(figures), ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
-            "rounds": arguments.rounds, "runs": arguments.runs, "epochs": arguments.epochs, "trials": arguments.trials,
-            "figures": {name: {"title": FIGURES[name][0], "unit": FIGURES[name][1], "values": values}
-                        for name, values in figures.items()}})
+    machine.tell(arguments, about, "What sweeps take besides training",
+                 f"sweep {arguments.commit}, one run at a time, everything logged that is "
+                 f"logged by default. Medians of {arguments.rounds} rounds: {arguments.runs} runs of one step of 100 "
+                 f"samples (fashion-cnn), sweeps/fashion.json, and one run of {arguments.epochs} epochs of one batch of "
+                 f"100 (a linear layer, also in the searches; {arguments.trials} trials next to a grid, {SHOWN} that the "
+                 "commands show).", table(figures), {},
+                 rounds=arguments.rounds, runs=arguments.runs, epochs=arguments.epochs, trials=arguments.trials,
+                 figures={name: {"title": FIGURES[name][0], "unit": FIGURES[name][1], "values": values}
+                          for name, values in figures.items()})
     return 0
 
 

@@ -248,15 +248,9 @@ def results_of_tasks(arguments, methods, result_of):
 
 
 def tell_tasks(arguments, about, title, sentence, rows, results):
-    text = "\n".join([
-        f"# {title}, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}. {sentence} Medians over seeds {arguments.seed} to "
-        f"{arguments.seed + arguments.seeds - 1}.", "", *rows, ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
-            "tasks": results})
+    machine.tell(arguments, about, title,
+                 f"sweep {arguments.commit}. {sentence} Medians over seeds {arguments.seed} to "
+                 f"{arguments.seed + arguments.seeds - 1}.", rows, {}, tasks=results)
 
 
 def compare_rungs(arguments):
@@ -306,29 +300,22 @@ def compare(arguments):
                          for name, (kind, options) in SAMPLERS.items() if name in columns)
     judged = (f"of what the hypervolume of {arguments.trials} trials is below that of the best front" if arguments.goals else
               f"of what the best of {arguments.trials} trials is above the minimum")
-    text = "\n".join([
-        f"# Searches compared with Optuna's, {machine.now():%Y-%m-%d}", "",
-        f"{machine.sentence(about)}; sweep {arguments.commit}, Optuna {version}: {samplers}. Medians over seeds "
+    machine.tell(
+        arguments, about, "Searches compared with Optuna's",
+        f"sweep {arguments.commit}, Optuna {version}: {samplers}. Medians over seeds "
         f"{arguments.seed} to {arguments.seed + arguments.seeds - 1} {judged}; means over the functions of the time of a "
         f"suggestion, in trials {arguments.trials // 2 + 1} to {arguments.trials} and after {AFTER:,} trials. The functions are "
-        "those of search_functions.py.", "", *table(arguments, columns), ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about,
-            "versions": {"sweep": arguments.commit, "optuna": version}, "trials": arguments.trials, "columns": columns})
+        "those of search_functions.py.", table(arguments, columns), {"optuna": version}, trials=arguments.trials, columns=columns)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = machine.parser_of(__doc__)
     parser.add_argument("--program", type=Path)
     parser.add_argument("--sweep", type=Path)
     parser.add_argument("--venv", type=Path, default=ROOT / "build/optuna")
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
     parser.add_argument("--goals", action="store_true", help="functions of two goals")
     parser.add_argument("--table", type=Path, help="also a measured function of two goals, or without --goals its first goal")
     parser.add_argument("--sampler", choices=SAMPLERS, action="append", help="of Optuna or SMAC3, in place of those that fit")

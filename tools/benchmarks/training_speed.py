@@ -7,7 +7,6 @@
 PATH.md and PATH.json are written; without --results the tables are printed only. Run with a Python that has torch;
 without it PyTorch's columns say so. tools/bench does all that.
 """
-import argparse
 import dataclasses
 import json
 import os
@@ -215,23 +214,22 @@ def kernel_table(kernels):
                " | ".join(f"{rate / 1e9:.0f} ({100 * rate / peak:.0f} %)" for rate in rates) + " |")
 
 
-def report(args, torch, cases, figures, kernels, about):
-    lines = [f"# Training on the CPU, and PyTorch's, {machine.now():%Y-%m-%d}", "",
-             f"{machine.sentence(about)}; {args.threads} threads each; sweep {args.commit}, "
-             f"PyTorch {torch or 'missing: not installed'}.",
-             f"Medians (least to most) over {args.rounds} rounds, all programs in turn in every round; samples are shuffled "
-             "in every epoch, and nothing is logged in the first table. Fashion-MNIST's 60,000 samples for CNN and MLP; "
-             "1,000 random samples of 50x50 for cats and dogs, 1,024 of 3x32x32 for the residual network; PyTorch has them in memory as floats. Optimizer: Adam.", "",
-             "Time of an epoch:", "", *epoch_table(figures, cases, args.variants), ""]
+def about_times(args, torch):
+    return (f"{args.threads} threads each; sweep {args.commit}, PyTorch {torch or 'missing: not installed'}.\n"
+            f"Medians (least to most) over {args.rounds} rounds, all programs in turn in every round; samples are shuffled "
+            "in every epoch, and nothing is logged in the first table. Fashion-MNIST's 60,000 samples for CNN and MLP; "
+            "1,000 random samples of 50x50 for cats and dogs, 1,024 of 3x32x32 for the residual network; PyTorch has them in memory as floats. Optimizer: Adam.")
+
+
+def report(args, cases, figures, kernels):
+    lines = ["Time of an epoch:", "", *epoch_table(figures, cases, args.variants)]
     if SWEEP in figures:
-        lines += ["Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP]), ""]
-    if kernels:
-        lines += [*kernel_table(kernels), ""]
-    return "\n".join(lines)
+        lines += ["", "Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP])]
+    return [*lines, "", *kernel_table(kernels)] if kernels else lines
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = machine.parser_of(__doc__)
     parser.add_argument("--sweep", required=True)
     parser.add_argument("--engine-benchmark", required=True)
     parser.add_argument("--threads", type=int, default=2)
@@ -240,8 +238,6 @@ def main():
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--only", default="", help="only cases with this in their name")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile, which takes a minute a case")
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
     args = parser.parse_args()
     args.variants = [v for v in VARIANTS if v != "compile" or not args.no_compile]
     try:
@@ -253,13 +249,9 @@ def main():
     about = machine.describe()
     cases = [case for case in CASES if args.only in case.name]
     figures, kernels = measure(args, torch, cases)
-    text = report(args, torch, cases, figures, kernels, about)
-    print(text)
-    if args.results:
-        machine.write_results(args.results, text, {
-            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "threads": args.threads,
-            "rounds": args.rounds, "versions": {"sweep": args.commit, "pytorch": torch or "missing"},
-            "unit": "seconds", "epochs": figures, "kernels": kernels})
+    machine.tell(args, about, "Training on the CPU, and PyTorch's", about_times(args, torch),
+                 report(args, cases, figures, kernels), {"pytorch": torch or "missing"},
+                 threads=args.threads, rounds=args.rounds, unit="seconds", epochs=figures, kernels=kernels)
     return 0
 
 

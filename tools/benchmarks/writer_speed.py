@@ -6,7 +6,6 @@
 PATH.md and PATH.json are written; without --results the table is printed only. Run with a Python that has torch,
 tensorboard and numpy; without torch its column says so. tools/bench --writer does all that.
 """
-import argparse
 import json
 import statistics
 import subprocess
@@ -114,29 +113,22 @@ def tables(ours, theirs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = machine.parser_of(__doc__)
     parser.add_argument("--program", required=True)
     parser.add_argument("--sweep", required=True)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     make, version = torch_writer()
     if make is None:
         print("PyTorch is not installed for this Python: its column is missing", file=sys.stderr)
     about = machine.describe()
     ours, theirs = measure(arguments, make)
-    now = machine.now()
-    text = "\n".join([f"# The TensorBoard writer and PyTorch's, {now:%Y-%m-%d}", "",
-                      f"{machine.sentence(about)}; sweep {arguments.commit}, PyTorch {version or 'missing: not installed'}.",
-                      f"Median (least to most) of {arguments.rounds} rounds, both writers in turn in every round; files are "
-                      "opened and closed within the time.", "", *tables(ours, theirs), ""])
-    print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {
-            "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about,
-            "versions": {"sweep": arguments.commit, "pytorch": version or "missing"}, "rounds": arguments.rounds,
-            "sweep": ours, "pytorch": theirs, "ratios": {kind: ratio(ours[kind], theirs[kind]) for kind in TARGET_RATIOS}})
+    machine.tell(arguments, about, "The TensorBoard writer and PyTorch's",
+                 f"sweep {arguments.commit}, PyTorch {version or 'missing: not installed'}.\n"
+                 f"Median (least to most) of {arguments.rounds} rounds, both writers in turn in every round; files are "
+                 "opened and closed within the time.", tables(ours, theirs), {"pytorch": version or "missing"},
+                 rounds=arguments.rounds, sweep=ours, pytorch=theirs,
+                 ratios={kind: ratio(ours[kind], theirs[kind]) for kind in TARGET_RATIOS})
     return 0
 
 
