@@ -8,17 +8,33 @@
 
 namespace sweep::test {
 
-inline LayerSpec conv(std::string name, std::int64_t channels, std::int64_t kernel) {
-  return {std::move(name), "conv2d", {{"out_channels", channels}, {"kernel_size", kernel}}};
+inline LayerSpec layer(std::string name, std::string type, Arguments arguments = {}) {
+  return {std::move(name), std::move(type), std::move(arguments)};
+}
+inline LayerSpec conv(std::string name, std::int64_t channels, std::int64_t kernel, Arguments more = {}) {
+  more.insert({{"out_channels", channels}, {"kernel_size", kernel}});
+  return layer(std::move(name), "conv2d", std::move(more));
 }
 inline LayerSpec linear(std::string name, std::int64_t features) {
-  return {std::move(name), "linear", {{"out_features", features}}};
+  return layer(std::move(name), "linear", {{"out_features", features}});
 }
-inline LayerSpec relu(std::string name) { return {std::move(name), "relu", {}}; }
+inline LayerSpec relu(std::string name) { return layer(std::move(name), "relu"); }
 inline LayerSpec pool(std::string name, std::int64_t kernel) {
-  return {std::move(name), "max_pool2d", {{"kernel_size", kernel}}};
+  return layer(std::move(name), "max_pool2d", {{"kernel_size", kernel}});
 }
-inline LayerSpec flatten(std::string name) { return {std::move(name), "flatten", {}}; }
+inline LayerSpec norm(std::string name, Arguments arguments = {}) {
+  return layer(std::move(name), "batch_norm2d", std::move(arguments));
+}
+/// Average pooling to `size` x `size`.
+inline LayerSpec average(std::int64_t size) {
+  return layer("average", "adaptive_avg_pool2d", {{"output_size", size}});
+}
+inline LayerSpec dropout(double p) { return layer("dropout", "dropout", {{"p", p}}); }
+inline LayerSpec flatten(std::string name) { return layer(std::move(name), "flatten"); }
+inline LayerSpec residual(std::string name, std::vector<LayerSpec> layers,
+                          std::vector<LayerSpec> shortcut = {}) {
+  return {std::move(name), "residual", {}, std::move(layers), std::move(shortcut)};
+}
 
 /// The Fashion-MNIST network of the deeplizard series.
 inline NetworkSpec deeplizard() {
@@ -30,7 +46,7 @@ inline NetworkSpec deeplizard() {
 
 /// The network with dropout in front of its last layer.
 inline NetworkSpec with_dropout(NetworkSpec network) {
-  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
+  network.layers.insert(network.layers.end() - 1, dropout(0.3));
   return network;
 }
 
@@ -43,100 +59,59 @@ inline NetworkSpec mlp() {
 /// `narrow`: the first one's channels. For 8×8 images or larger ones.
 inline NetworkSpec small_residual(std::int64_t narrow = 4) {
   const auto conv_of = [](std::string name, std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
-    return LayerSpec{std::move(name),
-                     "conv2d",
-                     {{"out_channels", channels},
-                      {"kernel_size", kernel},
-                      {"stride", stride},
-                      {"padding", kernel / 2},
-                      {"bias", false}}};
+    return conv(std::move(name), channels, kernel,
+                {{"stride", stride}, {"padding", kernel / 2}, {"bias", false}});
   };
-  const auto norm = [](std::string name) { return LayerSpec{std::move(name), "batch_norm2d"}; };
-  const auto block = [&](std::string name, std::int64_t channels, std::int64_t stride) {
-    LayerSpec residual{std::move(name), "residual"};
-    residual.layers = {conv_of("conv1", channels, 3, stride), norm("bn1"), relu("relu"),
-                       conv_of("conv2", channels, 3, 1), norm("bn2")};
-    if (stride > 1) residual.shortcut = {conv_of("conv", channels, 1, stride), norm("bn")};
-    return residual;
-  };
+  const std::int64_t wide = 2 * narrow;
   return {"small-residual",
-          {conv_of("stem", narrow, 3, 1),
-           norm("bn"),
-           relu("relu"),
-           block("block1", narrow, 1),
+          {conv_of("stem", narrow, 3, 1), norm("bn"), relu("relu"),
+           residual("block1", {conv_of("conv1", narrow, 3, 1), norm("bn1"), relu("relu"),
+                               conv_of("conv2", narrow, 3, 1), norm("bn2")}),
            relu("relu1"),
-           block("block2", 2 * narrow, 2),
-           relu("relu2"),
-           {"average", "adaptive_avg_pool2d", {{"output_size", std::int64_t{1}}}},
-           flatten("flatten"),
-           linear("out", 10)}};
+           residual("block2",
+                    {conv_of("conv1", wide, 3, 2), norm("bn1"), relu("relu"), conv_of("conv2", wide, 3, 1),
+                     norm("bn2")},
+                    {conv_of("conv", wide, 1, 2), norm("bn")}),
+           relu("relu2"), average(1), flatten("flatten"), linear("out", 10)}};
 }
 
 /// 3×3 convolutions of many channels, as the CPU engine does by Winograd's algorithm: with and without
 /// padding, groups, bias and a ReLU behind them; for images of 12×10 or more.
 inline NetworkSpec wide_convolutions() {
-  const auto conv_3x3 = [](std::string name, std::int64_t channels, Arguments arguments) {
-    LayerSpec spec = conv(std::move(name), channels, 3);
-    spec.arguments.merge(arguments);
-    return spec;
-  };
+  const std::int64_t one = 1, two = 2;
   return {"wide-convolutions",
-          {conv_3x3("stem", 17, {{"padding", std::int64_t{1}}}),
-           relu("relu1"),
-           conv_3x3("odd", 32, {{"padding", std::array<std::int64_t, 2>{2, 0}}}),
-           relu("relu2"),
-           conv_3x3("groups", 34, {{"groups", std::int64_t{2}}, {"bias", false}}),
-           conv_3x3("plain", 19, {{"padding", std::int64_t{1}}}),
-           {"average", "adaptive_avg_pool2d", {{"output_size", std::int64_t{2}}}},
-           flatten("flatten"),
-           linear("out", 10)}};
+          {conv("stem", 17, 3, {{"padding", one}}), relu("relu1"),
+           conv("odd", 32, 3, {{"padding", std::array<std::int64_t, 2>{2, 0}}}), relu("relu2"),
+           conv("groups", 34, 3, {{"groups", two}, {"bias", false}}),
+           conv("plain", 19, 3, {{"padding", one}}), average(2), flatten("flatten"), linear("out", 10)}};
 }
 
 /// A convolution whose activation is not one that the engines compute with it.
 inline NetworkSpec unfused_cnn() {
   return {"unfused",
-          {conv("conv", 5, 3),
-           {"leaky", "leaky_relu", {}},
-           {"dropout", "dropout", {{"p", 0.2}}},
-           flatten("flatten"),
-           linear("fc1", 40),
-           {"tanh", "tanh", {}},
-           linear("out", 10)}};
+          {conv("conv", 5, 3), layer("leaky", "leaky_relu"), dropout(0.2), flatten("flatten"),
+           linear("fc1", 40), layer("tanh", "tanh"), linear("out", 10)}};
 }
 
 /// Batch normalization of the input, without parameters and with gradients for nobody, and twice of a
 /// convolution whose input others also read.
 inline NetworkSpec norm_first() {
-  LayerSpec residual{"block", "residual"};
-  residual.layers = {{"bn1", "batch_norm2d"}, relu("relu"), conv("conv2", 4, 1)};
   return {"norm-first",
-          {{"bare", "batch_norm2d", {{"affine", false}}},
-           conv("conv1", 4, 3),
-           residual,
-           {"bn2", "batch_norm2d"},
-           {"dropout", "dropout", {{"p", 0.2}}},
-           flatten("flatten"),
-           linear("out", 10)}};
+          {norm("bare", {{"affine", false}}), conv("conv1", 4, 3),
+           residual("block", {norm("bn1"), relu("relu"), conv("conv2", 4, 1)}), norm("bn2"), dropout(0.2),
+           flatten("flatten"), linear("out", 10)}};
 }
 
 /// A shortcut past two stages, one that begins at the input, and a first layer without parameters.
 inline NetworkSpec long_shortcuts() {
   const auto same = [](std::string name) {
-    LayerSpec spec = conv(std::move(name), 3, 3);
-    spec.arguments["padding"] = std::int64_t{1};
-    return spec;
+    return conv(std::move(name), 3, 3, {{"padding", std::int64_t{1}}});
   };
-  LayerSpec first{"first", "residual"}, second{"second", "residual"};
-  first.layers = {same("a"), {"tanh", "tanh"}, same("b"), {"norm", "batch_norm2d"}};
-  second.layers = {same("c"), {"leaky", "leaky_relu"}, same("d"), relu("relu"), same("e")};
-  return {"shortcuts",
-          {first,
-           second,
-           {"dropout", "dropout", {{"p", 0.2}}},
-           flatten("flatten"),
-           linear("fc", 20),
-           {"sigmoid", "sigmoid"},
-           linear("out", 10)}};
+  return {
+      "shortcuts",
+      {residual("first", {same("a"), layer("tanh", "tanh"), same("b"), norm("norm")}),
+       residual("second", {same("c"), layer("leaky", "leaky_relu"), same("d"), relu("relu"), same("e")}),
+       dropout(0.2), flatten("flatten"), linear("fc", 20), layer("sigmoid", "sigmoid"), linear("out", 10)}};
 }
 
 /// A batch that owns the samples it points to.

@@ -85,35 +85,22 @@ TEST(Parity, OfConvolutionsByWinogradsAlgorithm) {
   expect_parity(small_residual(16), {3, 16, 16}, of_three_channels());
 }
 
-LayerSpec layer(std::string name, std::string type, Arguments arguments = {}) {
-  return {std::move(name), std::move(type), std::move(arguments)};
-}
-
 // Every kind of layer: residual blocks, groups, dilation, batch norm, dropout, every activation and pool.
 NetworkSpec everything() {
-  const auto padded = [](std::string name, std::int64_t channels, Arguments arguments = {}) {
-    LayerSpec spec = test::conv(std::move(name), channels, 3);
-    spec.arguments["padding"] = std::int64_t{1};
-    spec.arguments.merge(arguments);
-    return spec;
-  };
-  LayerSpec plain = layer("block1", "residual");
-  plain.layers = {padded("conv1", 8, {{"bias", false}}), layer("bn1", "batch_norm2d"), relu("relu"),
-                  padded("conv2", 8, {{"groups", std::int64_t{4}}}),
-                  layer("bn2", "batch_norm2d", {{"affine", false}})};
-  LayerSpec narrowing = layer("block2", "residual");
-  narrowing.layers = {padded("conv", 12, {{"stride", std::int64_t{2}}}), layer("tanh", "tanh")};
-  narrowing.shortcut = {conv("conv", 12, 1)};
-  narrowing.shortcut[0].arguments["stride"] = std::int64_t{2};
-  return {"everything",
-          {padded("stem", 8, {{"dilation", std::int64_t{2}}, {"padding", std::int64_t{2}}}),
-           layer("gelu", "gelu"), plain, layer("drop1", "dropout", {{"p", 0.2}}),
-           layer("avg", "avg_pool2d", {{"kernel_size", std::int64_t{2}}}), narrowing, relu("relu"),
-           layer("leaky", "leaky_relu"),
-           layer("max", "max_pool2d", {{"kernel_size", std::int64_t{3}}, {"stride", std::int64_t{1}}}),
-           layer("adaptive", "adaptive_avg_pool2d", {{"output_size", std::int64_t{2}}}), flatten("flatten"),
-           linear("fc", 20), layer("sigmoid", "sigmoid"), layer("silu", "silu"), layer("drop2", "dropout"),
-           linear("out", 5)}};
+  const std::int64_t one = 1, two = 2, three = 3, four = 4;
+  return {
+      "everything",
+      {conv("stem", 8, 3, {{"dilation", two}, {"padding", two}}), layer("gelu", "gelu"),
+       residual("block1", {conv("conv1", 8, 3, {{"padding", one}, {"bias", false}}), norm("bn1"),
+                           relu("relu"), conv("conv2", 8, 3, {{"padding", one}, {"groups", four}}),
+                           norm("bn2", {{"affine", false}})}),
+       dropout(0.2), layer("avg", "avg_pool2d", {{"kernel_size", two}}),
+       residual("block2", {conv("conv", 12, 3, {{"padding", one}, {"stride", two}}), layer("tanh", "tanh")},
+                {conv("conv", 12, 1, {{"stride", two}})}),
+       relu("relu"), layer("leaky", "leaky_relu"),
+       layer("max", "max_pool2d", {{"kernel_size", three}, {"stride", one}}), average(2), flatten("flatten"),
+       linear("fc", 20), layer("sigmoid", "sigmoid"), layer("silu", "silu"), layer("drop2", "dropout"),
+       linear("out", 5)}};
 }
 
 TEST(Parity, OfANetworkWithEveryKindOfLayer) {

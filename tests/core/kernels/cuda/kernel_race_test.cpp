@@ -35,10 +35,6 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-LayerSpec layer(std::string name, std::string type, Arguments arguments = {}) {
-  return {std::move(name), std::move(type), std::move(arguments)};
-}
-
 std::vector<Case> cases() {
   using namespace test;
   const EngineOptions adam = options_with(AdamOptions{}), clipped = options_with(AdamOptions{}, 0.5);
@@ -56,8 +52,8 @@ std::vector<Case> cases() {
       {"WideConvolutions", {wide_convolutions(), {3, 8, 6}, adam, sizes}},
       {"WideLinearLayers",
        {{"n",
-         {flatten("f"), linear("wide", 700), relu("r1"), layer("dropout", "dropout", {{"p", 0.3}}),
-          linear("narrow", 40), layer("tanh", "tanh"), linear("out", 10)}},
+         {flatten("f"), linear("wide", 700), relu("r1"), dropout(0.3), linear("narrow", 40),
+          layer("tanh", "tanh"), linear("out", 10)}},
         {1, 9, 9},
         adam,
         sizes}},
