@@ -222,12 +222,4 @@ TEST(PartialShares, CutFewSubtrees) {
   EXPECT_EQ(ends(2, 4), (Ends{1, 2, 2, 2}));
 }
 
-TEST(PartialShares, AreTheSameWhenAssignedAgain) {
-  PartialShares shares(64, 3, 2);
-  shares.assign(5, 3, 2);
-  shares.assign(64, 3, 2);
-  const PartialShares fresh(64, 3, 2);
-  for (std::size_t turn = 0; turn < 3; ++turn) EXPECT_EQ(shares.of(turn, 1).begin, fresh.of(turn, 1).begin);
-}
-
 }  // namespace sweep::cpu::gradient_sum_test
