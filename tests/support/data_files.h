@@ -27,9 +27,10 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-inline std::string gzip(std::string_view content) {
+/// `window_bits`: as zlib's deflateInit2() takes them, which choose what is around the data.
+inline std::string deflated(std::string_view content, int window_bits) {
   z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
   std::string out(deflateBound(&stream, content.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
   stream.avail_in = static_cast<uInt>(content.size());
@@ -40,6 +41,7 @@ inline std::string gzip(std::string_view content) {
   deflateEnd(&stream);
   return out;
 }
+inline std::string gzip(std::string_view content) { return deflated(content, MAX_WBITS + 16); }
 
 /// The bytes of an IDX file, as http://yann.lecun.com/exdb/mnist/ describes them.
 inline std::string idx(const std::vector<std::uint32_t>& extents, std::string_view values) {
@@ -114,19 +116,7 @@ inline std::string zip_file(const std::vector<ZipMember>& members, std::uint32_t
   const auto& number = little_endian;
   std::string file, directory;
   for (const ZipMember& member : members) {
-    std::string data = member.content;
-    if (member.deflated) {
-      z_stream stream{};
-      deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-      data.resize(deflateBound(&stream, member.content.size()));
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(member.content.data()));
-      stream.avail_in = static_cast<uInt>(member.content.size());
-      stream.next_out = reinterpret_cast<Bytef*>(data.data());
-      stream.avail_out = static_cast<uInt>(data.size());
-      if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::runtime_error("deflate");
-      data.resize(stream.total_out);
-      deflateEnd(&stream);
-    }
+    const std::string data = member.deflated ? deflated(member.content, -MAX_WBITS) : member.content;
     const auto crc = crc32(0, reinterpret_cast<const Bytef*>(member.content.data()),
                            static_cast<uInt>(member.content.size()));
     const std::string common = number(member.deflated ? 8 : 0, 2) + number(0, 4) +

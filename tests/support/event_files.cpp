@@ -9,14 +9,6 @@
 
 namespace sweep::tbwriter {
 
-std::string from_hex(const std::string& text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
 std::string to_hex(const std::string& bytes) {
   static const char* digits = "0123456789abcdef";
   std::string text;

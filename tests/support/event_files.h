@@ -6,8 +6,8 @@
 
 namespace sweep::tbwriter {
 
+using test::from_hex;
 /// Bytes as two hexadecimal digits each.
-std::string from_hex(const std::string& text);
 std::string to_hex(const std::string& bytes);
 /// The masked CRC-32C of `bytes` as an event file stores it, little-endian.
 std::string masked_crc_hex(const std::string& bytes);

@@ -57,6 +57,14 @@ std::string message_of(Action&& action) {
   return "";
 }
 
+/// Bytes written as two hexadecimal digits each.
+inline std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
 /// Sets an environment variable, or unsets it if `value` is nullptr, and restores it when the object is
 /// destroyed.
 class Environment {

@@ -11,13 +11,7 @@
 namespace sweep::array_files_test {
 
 using nlohmann::json;
-
-std::string bytes_from(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
+using test::from_hex;
 
 // `tensors`: the name, type, shape and values of each, one after another.
 std::string tensors_file(const json& tensors) {
@@ -25,7 +19,7 @@ std::string tensors_file(const json& tensors) {
   std::string data;
   for (const json& tensor : tensors) {
     const std::size_t begin = data.size();
-    data += bytes_from(tensor.at(3));
+    data += from_hex(tensor.at(3));
     header[tensor.at(0).get<std::string>()] = {{"dtype", tensor.at(1)},
                                                {"shape", json::parse(tensor.at(2).get<std::string>())},
                                                {"data_offsets", {begin, data.size()}}};
@@ -35,7 +29,7 @@ std::string tensors_file(const json& tensors) {
 
 // The file of a row: its format's header, or none, before the values, as "data" or in "hex"; changed.
 std::string content_of(const json& row) {
-  const std::string data = row.value("data", "") + bytes_from(row.value("hex", ""));
+  const std::string data = row.value("data", "") + from_hex(row.value("hex", ""));
   std::string content = data;
   if (row.contains("npy"))
     content = test::npy_file(row.at("npy").at(0), row.at("npy").at(1), data, row.value("fortran", false));
