@@ -1,10 +1,12 @@
 // Data sets in files: where they are found, how they are split, and what is said of wrong ones.
 #include "core/data/dataset.h"
 
+#include "core/base/file.h"
 #include "core/data/cache_folder.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset_summary.h"
 #include "tests/support/data_files.h"
+#include "tests/support/dataset_rows.h"
 
 namespace sweep::dataset_test {
 
@@ -69,30 +71,13 @@ Dataset for_trained(const std::string& trained, const std::string& now, DatasetS
   return load_dataset_for(first, spec);
 }
 
-TEST(TrainedDataset, HasColumnsCategoriesAndClassesByName) {
-  const std::string table = "a,kind,label\n1,x,cat\n2,y,dog\n3,z,cow\n";
-  const Dataset data = for_trained(table, "split,label,kind,a\ntrain,dog,z,5\ntest,cat,x,6\n");
-  EXPECT_THAT(data.train.set->floats(), ElementsAre(5, 0, 0, 1));
-  EXPECT_THAT(data.test.set->floats(), ElementsAre(6, 1, 0, 0));
-  EXPECT_THAT(data.class_names, ElementsAre("cat", "cow", "dog"));
-  EXPECT_THAT(data.train.labels(), ElementsAre(2));
-  EXPECT_THAT(data.test.labels(), ElementsAre(0));
-  const auto refused = [&](const std::string& now) {
-    return message_of<DataError>([&] { for_trained(table, now); });
-  };
-  EXPECT_THAT(refused("a,kind,label\n1,x,bear\n"),
-              HasSubstr("class \"bear\" was not there in training; the network knows: \"cat\", \"cow\""));
-  EXPECT_THAT(refused("a,kind,target\n1,x,3\n"),
-              HasSubstr("its targets are 1 number per sample, but the network was trained on classes"));
-}
-
-TEST(TrainedDataset, HasTargetsByNameAndTheTrainingsMeans) {
-  const DatasetSpec spec = {.targets = {"u", "v"}, .missing = MissingValues::kMean};
-  const Dataset data = for_trained("u,v,a\n1,2,4\n3,4,6\n", "a,v,u\n,7,8\n100,7,9\n", spec);
-  EXPECT_THAT(data.train.set->floats(), ElementsAre(5, 100));
-  EXPECT_THAT(data.train.numbers(), ElementsAre(8, 7, 9, 7));
-  EXPECT_THAT(message_of<ConfigError>([&] { for_trained("u,v,a\n1,2,4\n", "u,a\n1,2\n", spec); }),
-              HasSubstr("has no column \"v\""));
+// A row of trained_tables.json: the table of the training, another one, and what that gives.
+TEST(TrainedDataset, IsWhatItsRowSays) {
+  const auto rows = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/trained_tables.json"));
+  ASSERT_GE(rows.size(), 5u);
+  for (const auto& row : rows)
+    test::expect_row(
+        row, [&] { return for_trained(row.at("trained"), row.at("text"), test::dataset_spec_of(row)); });
 }
 
 TEST_F(LoadDataset, RefusesLabelsThatTheNetworkDoesNotKnow) {
