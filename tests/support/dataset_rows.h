@@ -16,6 +16,7 @@ inline DatasetSpec dataset_spec_of(const nlohmann::json& row) {
   spec.ignore = names("ignore");
   spec.categorical = names("categorical");
   if (row.value("missing", "") == "mean") spec.missing = MissingValues::kMean;
+  if (row.value("unknown", "") == "zeros") spec.unknown = UnknownCategory::kZeros;
   if (row.value("categories", "") == "ordinal") spec.categories = Categories::kOrdinal;
   if (row.contains("decimal"))
     spec.decimal = row.at("decimal") == "," ? DecimalMark::kComma : DecimalMark::kPoint;

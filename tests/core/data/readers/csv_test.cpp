@@ -143,88 +143,36 @@ TEST(MalformedCsv, RefusesTooManyCategories) {
             "column that only tells rows apart can be listed under \"ignore\"");
 }
 
-// Rows of a new table become the features that a network was trained on.
-
-using testing::IsNan;
-
-ReadOptions three_columns() {
-  ReadOptions options;
-  options.unlabelled = true;
-  options.columns = {
-      {"size", {}, false}, {"colour", {"blue", "red"}, true}, {"grade", {"a", "b", "c"}, false}};
-  return options;
-}
-
-DataArrays read(const std::string& text, const ReadOptions& options = three_columns()) {
-  InputFile file = test::input_file(text, "new.csv");
-  return read_csv_file(file, options);
-}
-
-std::vector<float> values(const DataArrays& data) {
-  return std::get<std::vector<float>>(data.arrays.at(0).values);
-}
-
-std::string refused(const std::string& text) {
-  return message_of<DataError>([&] { read(text); });
-}
-
-// Why the second row is skipped, but no other one.
-std::string skipped(const std::string& row, const ReadOptions& options = three_columns()) {
-  const DataArrays data = read("size;colour;grade\n1;red;a\n" + row + "\n2;blue;b\n", options);
-  EXPECT_THAT(values(data), ElementsAre(1, 0, 1, 0, 2, 1, 0, 1));
-  EXPECT_THAT(data.lines, ElementsAre(2u, 4u));
-  if (data.skipped.size() != 1) return "";
-  EXPECT_EQ(data.skipped[0].path, "new.csv:3");
-  return data.skipped[0].reason;
-}
-
-TEST(KnownColumns, AreFoundByNameInAnyOrderAndWithoutTargets) {
-  const DataArrays features = read("id,grade, colour ,size,label\n7,c,red,1.5,no\n\"8\",a,blue,-2,yes\n");
-  EXPECT_THAT(values(features), ElementsAre(1.5f, 0, 1, 2, -2, 1, 0, 0));
-  EXPECT_THAT(features.lines, ElementsAre(2u, 3u));
-  EXPECT_THAT(values(read("size\tcolour\tgrade\n1\tblue\tb\n")), ElementsAre(1, 1, 0, 1));
-}
-
-TEST(KnownColumns, AreNanWhereTheyAreMissing) {
-  EXPECT_THAT(skipped("1;NA;a"), HasSubstr("column \"colour\": the value is missing, as \"NA\""));
-  ReadOptions options = three_columns();
-  options.missing = MissingValues::kMean;
-  EXPECT_THAT(values(read("size,colour,grade\n,?,a\n1,red,NA\n", options)),
-              ElementsAre(IsNan(), IsNan(), IsNan(), 0, 1, 0, 1, IsNan()));
-}
-
-TEST(KnownColumns, RefuseOnlyTheRowOfAnUnknownCategory) {
-  const std::string table = "size,colour,grade\n1,red,a\n2,purple,a\n3,blue,b\n";
-  EXPECT_EQ(skipped("2;purple;a"),
-            "column \"colour\": \"purple\" was not there in training; allowed: \"blue\", \"red\"");
-  ReadOptions options = three_columns();
-  options.unknown = UnknownCategory::kZeros;
-  EXPECT_THAT(values(read(table, options)), ElementsAre(1, 0, 1, 0, 2, 0, 0, 0, 3, 1, 0, 1));
-  EXPECT_EQ(read("size,colour,grade\n1,red,z\n", options).skipped.size(), 1u) << "a number has no zeros";
-}
-
-TEST(KnownColumns, TakeADecimalCommaAsInTraining) {
-  ReadOptions options = three_columns();
-  options.columns[0].decimal_comma = true;
-  EXPECT_THAT(values(read("size;colour;grade\n1,5;red;a\n2;red;a\n", options)),
-              ElementsAre(1.5f, 0, 1, 0, 2, 0, 1, 0));
-  EXPECT_EQ(skipped("1.5;red;a", options),
-            "column \"size\": \"1.5\" has a point, but those it was trained on have a decimal comma");
-  EXPECT_THAT(skipped("1,5;red;a"), HasSubstr("is not a finite number"));
-}
-
-TEST(KnownColumns, NameWhatDoesNotFit) {
-  EXPECT_EQ(
-      refused("size,size,colour,grade\n1,2,red,a\n"),
-      "new.csv: two columns are called \"size\", which the network was trained on; take one of them out");
-  EXPECT_THAT(refused("size,color,grade\n1,red,a\n"),
-              HasSubstr("new.csv: has no column \"colour\", which the network was trained on; its columns: "
-                        "\"size\", \"color\", \"grade\"; is \"color\" meant?"));
-  EXPECT_THAT(skipped("big;red;a"), HasSubstr("column \"size\": \"big\" is not a finite number"));
-  EXPECT_THAT(skipped("1e60;red;a"), HasSubstr("is not a finite number"));
-  EXPECT_THAT(refused("size,colour,grade\n1,red\n"), HasSubstr("line 2: has 2 fields, the header has 3"));
-  EXPECT_THAT(refused("size,colour,grade\n"), HasSubstr("has a header, but no rows"));
-  EXPECT_THAT(refused(""), HasSubstr("is empty"));
+// A row of known_columns.json: a new table for a network that was trained on three columns, the features that
+// its rows become, null for NaN, the lines that they are on, and why others are skipped; or why all of it is
+// "refused".
+TEST(KnownColumns, GiveWhatTheirRowSays) {
+  const auto rows = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/known_columns.json"));
+  ASSERT_GE(rows.size(), 17u);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.dump());
+    ReadOptions options{test::dataset_spec_of(row)};
+    options.unlabelled = true;
+    options.columns = {{"size", {}, false, row.value("decimal_comma", false)},
+                       {"colour", {"blue", "red"}, true},
+                       {"grade", {"a", "b", "c"}, false}};
+    InputFile file = test::input_file(row.at("text").get<std::string>(), "new.csv");
+    if (row.contains("refused")) {
+      EXPECT_THAT(message_of<DataError>([&] { read_csv_file(file, options); }),
+                  HasSubstr(row.at("refused").get<std::string>()));
+      continue;
+    }
+    const DataArrays data = read_csv_file(file, options);
+    nlohmann::json values;
+    for (const float value : std::get<std::vector<float>>(data.arrays.at(0).values))
+      values.push_back(std::isnan(value) ? nlohmann::json() : nlohmann::json(value));
+    EXPECT_EQ(values, row.at("values"));
+    EXPECT_EQ(nlohmann::json(data.lines), row.at("lines"));
+    ASSERT_EQ(data.skipped.size(), row.at("skipped").size());
+    for (std::size_t i = 0; i < data.skipped.size(); ++i)
+      EXPECT_THAT(data.skipped[i].path.string() + ": " + data.skipped[i].reason,
+                  StartsWith(row.at("skipped").at(i).get<std::string>()));
+  }
 }
 
 }  // namespace sweep::csv_test
