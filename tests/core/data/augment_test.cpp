@@ -79,30 +79,6 @@ TEST(Augment, FollowsItsDefinition) {
   }
 }
 
-TEST(Augment, VisitsEveryPlaceAboutEquallyOften) {
-  const Shape shape{1, 8, 8};
-  int flipped = 0, cut_first = 0;
-  std::vector<int> places(9 * 9);
-  for (std::uint32_t sample = 0; sample < 8100; ++sample) {
-    const AugmentKey key{.seed = 3, .repeat = 0, .epoch = 1, .sample = sample};
-    auto image = image_of(shape, [](auto, auto, auto x) { return x + 1; });
-    augment_image(image, shape, std::vector{kFlip}, key);
-    flipped += image[0] == 8 ? 1 : 0;
-    // The one pixel that is left tells where the window was.
-    image = image_of(shape, [](auto, auto y, auto x) { return y == 4 && x == 4 ? 1 : 0; });
-    augment_image(image, shape, std::vector{kCrop}, key);
-    const auto at = std::find(image.begin(), image.end(), 1) - image.begin();
-    if (at < 64) ++places[static_cast<std::size_t>(at)];
-    image.assign(64, 1);
-    augment_image(image, shape, std::vector{AugmentStep{AugmentKind::kCutout, 1}}, key);
-    cut_first += image[0] == 0 ? 1 : 0;
-  }
-  EXPECT_NEAR(flipped, 4050, 200);
-  EXPECT_NEAR(cut_first, 8100 / 64, 50);
-  // Of 81 windows, 64 leave the pixel inside.
-  for (std::size_t i = 0; i < 64; ++i) EXPECT_NEAR(places[i], 100, 50) << i;
-}
-
 Subset many_images() {
   auto set = std::make_shared<TensorDataset>();
   set->shape = {1, 6, 5};
