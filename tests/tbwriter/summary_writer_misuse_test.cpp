@@ -91,10 +91,12 @@ TEST_F(SummaryWriterMisuse, SaysThatTheProjectorsFileCannotBeRead) {
               HasSubstr("projector_config.pbtxt"));
 }
 
-TEST_F(SummaryWriterMisuse, StartsASessionAfterOneThatWasRefused) {
+// Steps above 2^31 - 1 would break the hyperparameters of all runs.
+TEST_F(SummaryWriterMisuse, StartsASessionAfterOneThatWasRefusedAndNoneWithLargeSteps) {
+  constexpr std::int64_t kTooFar = std::int64_t{1} << 31;
   SummaryWriter writer(run);
   EXPECT_THROW(writer.add_hparams_start({{"text", std::string(64 << 20, 'x')}}), UsageError);
-  writer.add_scalar("far", 1, std::int64_t{1} << 31);
+  writer.add_scalar("far", 1, kTooFar);
   EXPECT_THAT(message_of<UsageError>([&] { writer.add_hparams_start({}); }),
               HasSubstr("is above 2147483647"));
   writer.close();
@@ -104,8 +106,10 @@ TEST_F(SummaryWriterMisuse, StartsASessionAfterOneThatWasRefused) {
   other.add_hparams_start({{"text", "short"}});
   EXPECT_THAT(message_of<UsageError>([&] { other.add_hparams_start({}); }),
               HasSubstr("has been started before"));
+  other.add_scalar("far", 1, kTooFar - 1);
+  EXPECT_THROW(other.add_scalar("far", 1, kTooFar), UsageError);
   other.close();
-  EXPECT_EQ(read_run(directory / "other").size(), 4u);
+  EXPECT_EQ(read_run(directory / "other").size(), 5u);
 }
 
 TEST_F(SummaryWriterMisuse, ClosesItsLinesAlsoIfTheClockFails) {
