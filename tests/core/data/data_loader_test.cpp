@@ -77,13 +77,6 @@ TEST_P(LoaderOfWorkers, KeepsFileOrderAndEndsWithAShortBatch) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
-TEST_P(LoaderOfWorkers, StaysWithinItsPartOfTheSet) {
-  DataLoader loader({make_set(100), 90, 7}, options(3, /*shuffle=*/true));
-  auto labels = labels_of(read_epoch(loader, 0));
-  std::sort(labels.begin(), labels.end());
-  EXPECT_THAT(labels, ElementsAre(90, 91, 92, 93, 94, 95, 96));
-}
-
 TEST_P(LoaderOfWorkers, ShufflesAsShuffledOrderSays) {
   DataLoader loader({make_set(100), 10, 90}, options(32, /*shuffle=*/true));
   for (const std::uint32_t epoch : {0, 1, 0, 5}) {  // also going back, as a resumed run does
@@ -164,36 +157,6 @@ TEST_P(LoaderOfWorkers, CountsTheTimeInsideNextOnly) {
   EXPECT_LE(loader.wait_seconds(), inside);
   loader.begin_epoch(1);
   EXPECT_EQ(loader.wait_seconds(), 0);
-}
-
-TEST_P(LoaderOfWorkers, GivesFloatsAndNumbersAsItGivesBytesAndClasses) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {3};
-  std::vector<float> samples, numbers;
-  for (std::size_t i = 0; i < 40; ++i) {
-    for (std::size_t f = 0; f < 3; ++f)
-      samples.push_back(static_cast<float>(i) + 0.25f * static_cast<float>(f));
-    numbers.insert(numbers.end(), {static_cast<float>(i) * 2, -1});
-  }
-  set->samples = std::move(samples);
-  set->targets = std::move(numbers);
-  EXPECT_EQ(set->size(), 40u);
-  DataLoader loader({set, 5, 30}, options(8, /*shuffle=*/true));
-  std::vector<float> seen;
-  loader.begin_epoch(0);
-  while (const Batch* batch = loader.next()) {
-    for (const std::uint32_t row : batch->indices) {
-      const float first = batch->floats()[row * 3];
-      seen.push_back(first);
-      EXPECT_EQ(batch->floats()[row * 3 + 2], first + 0.5f);
-      EXPECT_EQ(batch->numbers()[row * 2], first * 2);
-      EXPECT_EQ(batch->numbers()[row * 2 + 1], -1);
-    }
-  }
-  std::sort(seen.begin(), seen.end());
-  ASSERT_EQ(seen.size(), 30u);
-  EXPECT_EQ(seen.front(), 5);
-  EXPECT_EQ(seen.back(), 34);
 }
 
 TEST(DataLoader, RefusesOptionsThatMakeNoSense) {
