@@ -1,8 +1,5 @@
 // Fuzz target: any bytes are the description of samples that a run records, or give a DataError; and with it,
 // any bytes after the first line break are a file of new samples, or skipped.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +11,7 @@
 #include "core/data/sample_format.h"
 #include "core/data/unlabelled_samples.h"
 #include "core/json/json_text.h"
+#include "tests/support/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -24,9 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const sweep::SampleFormat format = sweep::sample_format_from_json(json, "FORMAT");
     if (sweep::sample_format_from_json(to_json(format), "AGAIN") != format) std::abort();
     if (format.columns.empty()) return 0;
-    const int file = ::memfd_create("table", 0);
-    const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file);
-    if (file < 0 || ::write(file, text.data() + end + 1, size - end - 1) < 0) std::abort();
+    const sweep::test::MemoryFile file(std::string_view(text).substr(end + 1));
+    const std::filesystem::path path = file.path();
     const auto check = [&](const sweep::SampleArray& samples, const std::vector<std::string>& names) {
       const auto& floats = std::get<1>(samples);
       if (floats.size() != names.size() * sweep::element_count(format.shape)) std::abort();
@@ -35,7 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     };
     sweep::read_unlabelled(std::span(&path, 1), format, 1, check, [](const sweep::SkippedFile&) {});
-    ::close(file);
   } catch (const sweep::DataError&) {
   }
   return 0;

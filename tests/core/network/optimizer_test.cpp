@@ -44,14 +44,10 @@ TEST(MakeOptimizer, MistakesSayWhatIsAllowed) {
   expect("sgd", {{"nesterov", true}}, "momentum");  // torch.optim.SGD refuses the same.
 }
 
-nlohmann::json cases() {
-  std::ifstream in(std::string(SWEEP_TEST_DATA) + "/schedules.json");
-  return nlohmann::json::parse(in).at("cases");
-}
-
 TEST(Schedule, GivesEveryStepPyTorchsLearningRateAndMomentum) {
   int compared = 0;
-  for (const nlohmann::json& expected : cases()) {
+  const nlohmann::json references = test::reference_json("schedules.json");
+  for (const nlohmann::json& expected : references.at("cases")) {
     SCOPED_TRACE(expected.at("schedule").dump() + " " + expected.at("optimizer").get<std::string>());
     const ScheduleOptions schedule = test::schedule_from(expected.at("schedule"));
     const int epochs = expected.at("epochs");
