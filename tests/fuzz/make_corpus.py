@@ -173,16 +173,14 @@ for name, content in {
 }.items():
     (HERE / "run_record" / name).write_bytes(content)
 for name, content in {
-    "sweep": text(sweep), "runs": b'{"runs":["lr=0.1",3,"../x"]}', "deep": b'{"runs":' * 5000, "many": text(sweep | {"repeats": 100000}),
-    "zip": text(sweep | {"params": {"lr": [0.1, 1], "seed": [1, 2]}, "zip": [["lr", "seed"]], "exclude": [{"lr": 1}]}),
-    "types": text(sweep | {"runs": {}, "excluded": 3, "provenance": []}),
-}.items():
-    (HERE / "sweep_json" / name).write_bytes(content)
-for name, content in {
     "json": b"\0" + text(results), "csv": b"\1" + table.encode(), "quotes": b'\1run,"a\nb"\n"x""y",1\n', "deep": b"\0" + b"[" * 5000,
     "types": b"\0" + text({"sweep": 1, "runs": [{"name": [], "epochs": 3, "params": 0}]}), "cut": b"\1" + table.encode()[:-5],
+    "sweep": b"\2" + text(sweep), "sweep-runs": b'\2{"runs":["lr=0.1",3,"../x"]}', "sweep-deep": b"\2" + b'{"runs":' * 5000,
+    "sweep-zip": b"\2" + text(sweep | {"params": {"lr": [0.1, 1], "seed": [1, 2]}, "zip": [["lr", "seed"]], "exclude": [{"lr": 1}]}),
+    "sweep-many": b"\2" + text(sweep | {"repeats": 100000}),
+    "sweep-types": b"\2" + text(sweep | {"runs": {}, "excluded": 3, "provenance": []}),
 }.items():
-    (HERE / "results" / name).write_bytes(content)
+    (HERE / "sweep_files" / name).write_bytes(content)
 for name, content in {
     "finished": directory(("sweep.json", text(sweep)), ("results.json", text(results)), ("results.csv", table.encode()),
                           ("lr=0.1/run.json", text(run)), ("lr=0.1/checkpoint.safetensors", weights),
