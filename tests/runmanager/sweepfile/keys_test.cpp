@@ -9,48 +9,24 @@
 
 namespace sweep::keys_test {
 
-ParallelOptions parallel_of(const std::string& keys) {
-  const SweepFolder folder;
-  return folder.load(SweepFolder::with(keys)).runs.at(0).parallel;
-}
-
 using Parallel = testing::InSweepFolder;
 using RunIdentity = testing::InSweepFolder;
 using SlurmKey = testing::InSweepFolder;
 using Stop = testing::InSweepFolder;
 
-TEST_F(Parallel, IsNoneUnlessGiven) {
-  EXPECT_EQ(parallel_of(R"("lr": 0.1)"), ParallelOptions{});
-  EXPECT_EQ(parallel_of(R"("parallel": "none")"), ParallelOptions{});
-}
-
 TEST_F(Parallel, HasWhatTheFileSays) {
-  const ParallelOptions options = parallel_of(
-      R"("parallel": {"data": 2, "model": {"fc*": "cpu:0", "out": "cpu:1"},
-          "pipeline": {"micro_batches": 8, "schedule": "1f1b"}})");
+  EXPECT_EQ(folder.load(SweepFolder::with(R"("lr": 0.1)")).runs.at(0).parallel, ParallelOptions{});
+  const std::string keys = R"("parallel": {"data": 2, "model": {"fc*": "cpu:0", "out": "cpu:1"},
+                                          "pipeline": {"micro_batches": 8, "schedule": "1f1b"}})";
+  const ParallelOptions options = folder.load(SweepFolder::with(keys)).runs.at(0).parallel;
   EXPECT_EQ(options.data, 2);
   EXPECT_THAT(options.model, ElementsAre(LayerPlacement{"fc*", "cpu"}, LayerPlacement{"out", "cpu:1"}));
   ASSERT_TRUE(options.pipeline);
   EXPECT_EQ(options.pipeline->micro_batches, 8);
   EXPECT_EQ(options.pipeline->schedule, PipelineSchedule::kOneForwardOneBackward);
-}
-
-TEST_F(Parallel, AsAnAxisIsNamedInShort) {
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("params": {"parallel": ["none", {"data": 2}, {"model": {"out": "cpu:1", "*": "cpu:0"}},
-          {"pipeline": {"stages": 2}}, {"pipeline": {"stages": ["out"], "micro_batches": 8}}]})"));
-  std::vector<std::string> texts;
-  for (const RunConfig& run : sweep.runs) texts.push_back(param_text(run.params.at(0).second));
-  EXPECT_THAT(texts, ElementsAre("none", "data-2", "out-cpu.1+*-cpu", "pipeline-2x4", "pipeline-outx8"));
-  EXPECT_EQ(sweep.runs.at(0).name, "parallel=none");
-  EXPECT_EQ(sweep.runs.at(3).parallel.pipeline->stages, 2);
-}
-
-TEST_F(Parallel, MayHaveAxesOfItsParts) {
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("parallel": {"pipeline": {"stages": 2}}, "params": {"parallel.pipeline.micro_batches": [1, 5]})"));
-  EXPECT_EQ(sweep.runs.at(0).parallel.pipeline->micro_batches, 1);
-  EXPECT_EQ(sweep.runs.at(1).parallel.pipeline->micro_batches, 5);
+  const ParallelOptions stages =
+      folder.load(SweepFolder::with(R"("parallel": {"pipeline": {"stages": 2}})")).runs.at(0).parallel;
+  EXPECT_EQ(stages.pipeline.value().stages, 2);
 }
 
 TEST_F(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
@@ -201,23 +177,6 @@ TEST_F(Stop, OneThatTheDataCannotGiveIsFoundBeforeTraining) {
   EXPECT_EQ(error(R"("evaluate_first": true)", alone),
             "s.json:2:19: evaluate_first: there is no validation set to measure before training, want "
             "dataset.validation, or false");
-}
-
-TEST_F(Stop, ItsModeFollowsFromItsMetric) {
-  const auto stop = [this](const std::string& object) {
-    return folder.load(on_own_data("\"stop\": " + object)).runs.at(0).stop.value();
-  };
-  EXPECT_FALSE(stop("{}").goal.largest_is_best);
-  EXPECT_EQ(stop("{}").goal.asked, "Loss/validation");
-  EXPECT_EQ(stop("{}").patience, 3);
-  EXPECT_TRUE(stop(R"({"metric": "Accuracy/validation"})").goal.largest_is_best);
-  EXPECT_TRUE(stop(R"({"metric": "R2/train"})").goal.largest_is_best);
-  EXPECT_FALSE(stop(R"({"metric": "Accuracy/validation", "mode": "min"})").goal.largest_is_best);
-  const Sweep sweep = folder.load(on_own_data(R"("params": {"stop.patience": [1, 2]})"));
-  EXPECT_EQ(testing::names_of(sweep), (std::vector<std::string>{"stop.patience=1", "stop.patience=2"}));
-  EXPECT_EQ(sweep.runs[1].resolved["stop"]["patience"], 2);
-  EXPECT_EQ(sweep.runs[1].resolved["stop"]["mode"], "min");
-  EXPECT_FALSE(folder.load(on_own_data("\"seed\": 1")).runs[0].resolved.contains("stop"));
 }
 
 // Networks whose layers hold layers: what is read, which keys reach inside.

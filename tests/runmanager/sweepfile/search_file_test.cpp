@@ -152,41 +152,6 @@ TEST_F(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
   EXPECT_EQ(sweep.search->learned[1].value, 2);
 }
 
-TEST_F(SearchFile, KeysThatTheMethodDoesNotUseAreMistakes) {
-  constexpr const char* kList = R"("params": {"lr": [0.1, 0.2]})";
-  EXPECT_EQ(
-      folder.error(searching(R"({"method": "random", "trials": 2, "min_epochs": 2})", kRates)),
-      "s.json:2:59: search.min_epochs: \"random\" does not use it, want metric, mode, target, seconds or "
-      "seed");
-  const std::string halving =
-      folder.error(searching(R"({"method": "halving", "interval": 2, "seed": 1})", kList));
-  EXPECT_THAT(halving,
-              HasSubstr("search.interval: \"halving\" does not use it, want metric, mode, target, seconds, "
-                        "min_epochs or reduction"));
-  EXPECT_THAT(halving, HasSubstr("search.seed: \"halving\" without \"trials\" does not use it"));
-  for (const char* search :
-       {R"({"method": "tpe", "trials": 2, "reduction": 2})", R"({"method": "grid", "seed": 2})",
-        R"({"method": "halving", "trials": 9, "at_once": 2})",
-        R"({"method": "population", "trials": 9, "min_epochs": 1})"})
-    EXPECT_THAT(folder.error(searching(search, kList)), HasSubstr("does not use it")) << search;
-  for (const char* search :
-       {R"({"method": "grid", "target": 1, "at_once": 2})",
-        R"({"method": "halving", "trials": 9, "at_once": 2, "sampler": "tpe"})",
-        R"({"method": "asha", "trials": 9, "at_once": 2, "seed": 3, "reduction": 4})",
-        R"({"method": "population", "trials": 9, "interval": 2, "reduction": 2, "seed": 1})"})
-    EXPECT_FALSE(folder.load(searching(search, kList)).runs.empty()) << search;
-  // Another method that is tried, and an earlier start.
-  const std::string of_halving = searching(R"({"method": "halving", "trials": 2, "min_epochs": 2})", kRates);
-  EXPECT_EQ(folder.load(of_halving, {"search.method=random"}).search->method, SearchMethod::kRandom);
-  const std::string of_tpe =
-      searching(R"({"method": "halving", "trials": 9, "at_once": 2, "sampler": "tpe"})", kList);
-  EXPECT_FALSE(folder.load(of_tpe, {"search.sampler=random"}).runs.empty());
-  EXPECT_FALSE(folder
-                   .load(searching(R"({"method": "random", "trials": 2, "min_epochs": 2})",
-                                   std::string(kRates) + R"(, "provenance": {})"))
-                   .runs.empty());
-}
-
 TEST_F(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
   const Sweep sweep = folder.load(searching(
       R"({"method": "tpe", "trials": 9, "metric": "Accuracy/validation",
@@ -229,8 +194,20 @@ TEST_F(SearchFile, AGridWithNothingElseIsNoSearch) {
 
 TEST_F(SearchFile, IsOverriddenOnTheCommandLine) {
   const std::string file = searching(R"({"method": "random", "trials": 5})", kRates);
-  EXPECT_THAT(folder.load(file, {"search.trials=7"}).runs, SizeIs(7));
   EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr, AllOf(Ge(0.2), Le(0.3)));
+}
+
+TEST_F(SearchFile, ATrialWithoutAKeyKnowsTheValueInForce) {
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("search": {"method": "random", "trials": 20, "metric": "Loss/train"},
+         "params": {"optimizer": ["adam", "sgd"], "momentum": {"uniform": [0.1, 1]}, "batch_size": {"int_uniform": [2, 9]}},
+         "when": {"momentum": {"optimizer": "sgd"}, "batch_size": {"optimizer": "adam"}})"));
+  for (const RunConfig& run : sweep.runs) {
+    if (std::holds_alternative<AdamOptions>(run.optimizer))
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("momentum", ParamValue(0.0))));
+    else
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("batch_size", ParamValue(std::int64_t{100}))));
+  }
 }
 
 }  // namespace sweep::search_file_test

@@ -12,6 +12,7 @@ namespace sweep::sweep_file_test {
 
 using LoadSweep = testing::InSweepFolder;
 
+// A run is read from its resolved settings, as EveryKeyReachesTheRun proves.
 TEST_F(LoadSweep, EverySettingHasADefault) {
   const Sweep sweep = folder.load(R"({"dataset": "mnist", "network": "net.json"})");
   EXPECT_EQ(sweep.name, "s");  // The file's name.
@@ -19,32 +20,24 @@ TEST_F(LoadSweep, EverySettingHasADefault) {
   const RunConfig& run = sweep.runs[0];
   EXPECT_EQ(run.name, "run");
   EXPECT_TRUE(run.params.empty());
-  EXPECT_EQ(run.dataset.name, "mnist");
   EXPECT_EQ(run.network->name, "net");
   EXPECT_EQ(run.network->layers.at(1).name, "fc1");
   EXPECT_EQ(run.network->layers.at(2).name, "2");  // As torch.nn.Sequential names what has no name.
-  EXPECT_TRUE(std::holds_alternative<SgdOptions>(run.optimizer));
-  EXPECT_EQ(run.loss, LossOptions());
   EXPECT_EQ(run.clip_norm, 0);
-  EXPECT_TRUE(std::holds_alternative<ConstantSchedule>(run.schedule));
-  EXPECT_EQ(run.epochs, 1);
-  EXPECT_EQ(run.seed, 0u);
-  EXPECT_EQ(run.lr, 0.01);
-  EXPECT_EQ(run.batch_size, 100u);
-  EXPECT_TRUE(run.shuffle);
-  EXPECT_TRUE(run.deterministic);
-  EXPECT_EQ(run.resolved.at("deterministic"), true);
-  EXPECT_EQ(run.num_workers, 0);
-  EXPECT_EQ(run.device, "auto");
   EXPECT_TRUE(run.init.empty());
-  EXPECT_EQ(run.log.images, 64);
-  EXPECT_EQ(run.log.batches, 0);
-  EXPECT_TRUE(run.log.histograms);
+  const auto spelled_out = folder.load(R"({"dataset": "mnist", "network": "net.json", "optimizer": "sgd",
+      "loss": "cross_entropy", "schedule": "constant", "epochs": 1, "seed": 0, "lr": 0.01, "batch_size": 100,
+      "shuffle": true, "deterministic": true, "num_workers": 0, "device": "auto",
+      "log": {"images": 64, "batches": 0, "histograms": true}})");
+  EXPECT_EQ(run.resolved, spelled_out.runs.at(0).resolved);
 }
 
 TEST_F(LoadSweep, EveryKeyReachesTheRun) {
   const Sweep sweep = folder.load(R"({
-    "$schema": "sweep.schema.json", "name": "all", "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
+    "$schema": "sweep.schema.json", "name": "all", "evaluate_first": true, "checkpoint": "best",
+    "schedule": {"name": "warmup", "total_iters": 2, "then": {"name": "cosine", "T_max": 7}},
+    "stop": {"metric": "Accuracy/validation", "patience": 5, "min_delta": 0.5, "restore_best": true},
+    "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
     "dataset": {"name": "mine", "path": "data", "format": "image_folder", "validation": 0.25, "test": 40, "split": "random", "split_seed": 6,
                 "limit": 500, "resize": [24, 32], "grayscale": true, "label": "species",
                 "normalize": {"mean": [0.5], "std": [0.25]}, "placement": "device",
@@ -97,6 +90,17 @@ TEST_F(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_FALSE(run.log.graph || run.log.histograms || run.log.hparams || run.log.text || run.log.layout ||
                run.log.predictions);
   EXPECT_EQ(run.log.batches, 10);
+  const auto warmup = std::get<WarmupSchedule>(run.schedule);
+  EXPECT_EQ(warmup.total_iters, 2);
+  EXPECT_EQ(std::get<CosineSchedule>(warmup.then.value()).t_max, 7);
+  EXPECT_TRUE(run.evaluate_first);
+  EXPECT_EQ(run.checkpoint, kKeepBest);
+  const StopSpec stop = run.stop.value();
+  EXPECT_EQ(stop.goal.asked, "Accuracy/validation");
+  EXPECT_TRUE(stop.goal.largest_is_best);
+  EXPECT_EQ(stop.patience, 5);
+  EXPECT_EQ(stop.min_delta, 0.5);
+  EXPECT_TRUE(stop.restore_best);
 }
 
 TEST_F(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
@@ -135,28 +139,13 @@ TEST_F(LoadSweep, EveryLossReachesTheRun) {
   const auto loss = [&](const std::string& text) {
     return folder.load(SweepFolder::with("\"loss\": " + text)).runs.at(0).loss;
   };
+  EXPECT_EQ(loss(R"("mse")").kind, LossOptions::Kind::kMse);
   EXPECT_EQ(loss(R"("l1")").kind, LossOptions::Kind::kL1);
   EXPECT_EQ(loss(R"("bce_with_logits")").kind, LossOptions::Kind::kBceWithLogits);
   EXPECT_EQ(loss(R"("smooth_l1")").beta, 1);
   EXPECT_EQ(loss(R"({"name": "smooth_l1", "beta": 0.5})").beta, 0.5);
   EXPECT_THAT(loss(R"({"class_weights": [0, 2.5, 3, 4, 5, 6, 7, 8, 9, 10]})").class_weights,
               ElementsAre(0, 2.5f, 3, 4, 5, 6, 7, 8, 9, 10));
-}
-
-TEST_F(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
-  const Sweep sweep = folder.load(SweepFolder::with(R"("params": {"log.images": [true, false, 5]})"));
-  ASSERT_EQ(sweep.runs.size(), 3u);
-  for (const auto& [run, images] : {std::pair(0u, 64), {1u, 0}, {2u, 5}}) {
-    EXPECT_EQ(sweep.runs[run].log.images, images);
-    EXPECT_EQ(sweep.runs[run].resolved["log"]["images"], images);
-  }
-}
-
-TEST_F(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
-  const Sweep sweep = folder.load(SweepFolder::with(R"("batch_size": 100)"), {"dataset.limit=20"});
-  EXPECT_EQ(sweep.runs[0].batch_size, 100u);
-  EXPECT_THAT(folder.error(SweepFolder::with(R"("batch_size": 70000)"), {"dataset.limit=80000"}),
-              HasSubstr("want at most 60000"));
 }
 
 // The resolved settings are a run's identity: with a key missing there, a finished run with another value
@@ -213,18 +202,6 @@ TEST_F(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const Sweep again = folder.load(resolved.dump());
   ASSERT_EQ(again.runs.size(), 1u);
   EXPECT_EQ(again.runs[0].resolved, sweep.runs[0].resolved);
-}
-
-TEST_F(LoadSweep, AugmentationIsInTheSettingsOnlyIfItChangesSomething) {
-  const auto settings = [&](const std::string& augment) {
-    const Sweep sweep =
-        folder.load(R"({"network": "net.json", "dataset": {"name": "mnist", "augment": )" + augment + "}}");
-    return sweep.runs.at(0).resolved.at("dataset");
-  };
-  // Runs of earlier versions stay the same runs.
-  EXPECT_FALSE(settings("[]").contains("augment"));
-  EXPECT_EQ(settings("[]").at("placement"), "auto");
-  EXPECT_EQ(settings(R"([{"horizontal_flip": {}}])"), settings(R"(["horizontal_flip"])"));
 }
 
 TEST_F(LoadSweep, TakesLinearTimeForManyRuns) {

@@ -1,40 +1,84 @@
-// Every mistake in a sweep file is reported with its location, what was found and what is allowed, before
-// anything trains.
+// Which runs a sweep file gives, with which settings; and every mistake in one is reported with its location,
+// what was found and what is allowed, before anything trains.
 
 #include <fmt/format.h>
 
 #include "core/base/file.h"
+#include "runmanager/records/run_record_json.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
 
-namespace sweep::bad_sweep_file_test {
+namespace sweep::sweep_file_tables_test {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
-// The frame whose name is a key of the row, with the row's text in it.
-std::string sweep_file_of(const json& row, const json& frames) {
-  for (const auto& [name, frame] : frames.items()) {
-    if (!row.contains(name)) continue;
-    std::string text = frame;
-    return text.replace(text.find('@'), 1, row.at(name).get<std::string>());
+json table_of(const char* name) { return json::parse(read_file(test::reference_path(name))); }
+
+struct SweepFileTable : testing::InSweepFolder {
+  const json bad = table_of("bad_sweeps.json");
+
+  // Writes the other files of a row of either table. Returns the frame whose name is a key of the row, with
+  // the row's text in it.
+  std::string sweep_file_of(const json& row) const {
+    const json files = row.value("files", json::object());
+    for (const auto& [name, text] : files.items()) folder.write(name, text);
+    for (const auto& [name, frame] : bad.at("frames").items()) {
+      if (!row.contains(name)) continue;
+      std::string text = frame;
+      return text.replace(text.find('@'), 1, row.at(name).get<std::string>());
+    }
+    throw std::runtime_error("no frame for " + row.dump());
   }
-  throw std::runtime_error("no frame for " + row.dump());
+};
+using BadSweepFile = SweepFileTable;
+using GoodSweepFile = SweepFileTable;
+
+// What a sweep has, as a row of good_sweeps.json names it. A run is read from its config, as
+// LoadSweep.EveryKeyReachesTheRun proves.
+json described(const Sweep& sweep) {
+  json all = {{"name", sweep.name},
+              {"resolved", sweep.resolved},
+              {"runs", json::array()},
+              {"excluded", json::array()}};
+  for (const RunConfig& run : sweep.runs)
+    all["runs"].push_back({{"name", run.name},
+                           {"params", to_json(run.params)},
+                           {"not_swept", to_json(run.not_swept)},
+                           {"config", run.resolved.json()}});
+  for (const ExcludedRun& run : sweep.excluded)
+    all["excluded"].push_back({{"params", to_json(run.params)}, {"reason", run.reason}});
+  return all;
 }
 
-using BadSweepFile = testing::InSweepFolder;
+// A row of good_sweeps.json: a sweep file, the other files and overrides; the "names" of the runs or their
+// number, the swept "keys", and "values" at JSON pointers: null if there is none.
+TEST_F(GoodSweepFile, GivesTheseRunsWithTheseSettings) {
+  const json rows = table_of("good_sweeps.json").at("rows");
+  EXPECT_GE(rows.size(), 98u);
+  for (const json& row : rows) {
+    SCOPED_TRACE(row);
+    const Sweep sweep = folder.load(sweep_file_of(row), row.value("overrides", std::vector<std::string>()));
+    EXPECT_EQ(names_of(sweep), row.value("names", names_of(sweep)));
+    EXPECT_EQ(sweep.runs.size(), row.value("runs", sweep.runs.size()));
+    EXPECT_EQ(sweep.keys, row.value("keys", sweep.keys));
+    for (std::size_t i = 0; i < sweep.runs.size(); ++i) EXPECT_EQ(sweep.runs[i].index, i);
+    const json found = described(sweep), values = row.value("values", json::object());
+    for (const auto& [pointer, value] : values.items()) {
+      const json::json_pointer at(pointer);
+      EXPECT_EQ(found.contains(at) ? found.at(at).dump() : "null", value.dump()) << pointer;
+    }
+  }
+}
 
 // A row of bad_sweeps.json: a sweep file, the other files, overrides and --slurm, and the whole "message" or
 // parts that it "has".
 TEST_F(BadSweepFile, EveryMistakeIsReportedWithItsPlaceAndWhatIsAllowed) {
-  const json table = json::parse(read_file(test::reference_path("bad_sweeps.json")));
-  EXPECT_GE(table.at("rows").size(), 299u);
-  for (const json& row : table.at("rows")) {
-    const json files = row.value("files", json::object());
-    for (const auto& [name, text] : files.items()) folder.write(name, text);
+  EXPECT_GE(bad.at("rows").size(), 321u);
+  for (const json& row : bad.at("rows")) {
     LoadOptions options;
     options.slurm = row.value("slurm", std::vector<std::string>());
-    const std::string message = folder.error(sweep_file_of(row, table.at("frames")),
-                                             row.value("overrides", std::vector<std::string>()), options);
+    const std::string message =
+        folder.error(sweep_file_of(row), row.value("overrides", std::vector<std::string>()), options);
     ASSERT_NE(row.contains("message"), row.contains("has")) << row;
     EXPECT_EQ(message, row.value("message", message)) << row;
     for (const json& part : row.value("has", json::array()))
@@ -65,15 +109,6 @@ TEST_F(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
     EXPECT_EQ(folder.without_folder(error.what()),
               "con.json:1:1: the file's name \"con\" cannot name a directory, want a \"name\"");
   }
-}
-
-TEST_F(BadSweepFile, OnlyABatchSizeThatWasGivenIsRefusedForASmallSet) {
-  const auto file = [](const std::string& more) {
-    return R"({"network": "net.json", "dataset": {"name": "mnist", "validation": 59902})" + more + "}";
-  };
-  EXPECT_EQ(folder.load(file("")).runs.size(), 1u);
-  EXPECT_THAT(folder.error(file(R"(, "batch_size": 100)")),
-              HasSubstr("batch_size: got 100, want at most 98"));
 }
 
 TEST_F(BadSweepFile, LongKeysAreCutAndControlCharactersEscapedInMessages) {
@@ -114,4 +149,4 @@ TEST_F(BadSweepFile, CudaDevicesAreCountedFromZero) {
   EXPECT_EQ(folder.load(SweepFolder::with("\"device\": \"cuda\""), {}, machine).runs[0].device, "cuda");
 }
 
-}  // namespace sweep::bad_sweep_file_test
+}  // namespace sweep::sweep_file_tables_test
