@@ -3,6 +3,7 @@
 
 #include "core/data/safetensors.h"
 #include "tests/runmanager/sweep/search_fixture.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::existing_runs_test {
 
@@ -32,82 +33,24 @@ class Finished : public Quarters {
   }
 };
 
-enum class Fate { kKept, kContinued, kAdopted, kRefused, kNew };
-
+// A row of changed_sweeps.json: a merge patch (RFC 7386) of the sweep file, overrides, what becomes of the
+// runs, and a part of the refusal, or of what is told.
 struct Change {
-  std::string name;
-  Fate fate;
-  std::string file_patch = "{}";  // RFC 7386 merge patch of the sweep file
-  std::vector<std::string> overrides = {};
-  std::string tells = "";  // part of the refusal, or of what is told
+  std::string name, fate;
+  Json patch;
+  std::vector<std::string> overrides;
+  std::string tells;
 };
 
 void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
 
-const char* const kSameNetworkSpelledOut = R"({"network": {"name": "net", "layers": [
-  {"name": "flatten", "type": "flatten"}, {"name": "hidden", "type": "linear", "out_features": 8, "bias": true},
-  {"name": "relu", "type": "relu"}, {"name": "out", "type": "linear", "out_features": 4}]}})";
-const char* const kOtherLayerNames = R"({"network": {"name": "net", "layers": [
-  {"name": "f", "type": "flatten"}, {"name": "fc1", "type": "linear", "out_features": 8},
-  {"name": "r", "type": "relu"}, {"name": "fc2", "type": "linear", "out_features": 4}]}})";
-const char* const kWiderNetwork = R"({"network": {"name": "net", "layers": [
-  {"name": "flatten", "type": "flatten"}, {"name": "hidden", "type": "linear", "out_features": 9},
-  {"name": "relu", "type": "relu"}, {"name": "out", "type": "linear", "out_features": 4}]}})";
-
-const Change kChanges[] = {
-    {"Nothing", Fate::kKept},
-    {"LogBatches", Fate::kKept, R"({"log": {"batches": 5}})"},
-    {"LogHistogramsOff", Fate::kKept, "{}", {"log.histograms=false"}},
-    {"NumWorkers", Fate::kKept, R"({"num_workers": 2})"},
-    {"Placement", Fate::kKept, R"({"dataset": {"placement": "host"}})"},
-    {"DeviceCpuWhereAutoWasTheCpu", Fate::kKept, R"({"device": "cpu"})"},
-    {"DefaultsSpelledOut", Fate::kKept, R"({"loss": {"name": "cross_entropy", "label_smoothing": 0.0}})"},
-    {"OptimizerAsAnObject", Fate::kKept, R"({"optimizer": {"name": "adam", "betas": [0.9, 0.999]}})"},
-    {"NetworkRenamed", Fate::kKept, R"({"network": {"name": "other"}})"},
-    {"LayersSpelledOtherwise", Fate::kKept, kSameNetworkSpelledOut},
-    {"LayersRenamed", Fate::kKept, kOtherLayerNames},
-    {"DatasetRenamed", Fate::kKept, R"({"dataset": {"name": "squares"}})"},
-    {"NumberSpelledWithExponent", Fate::kKept, R"({"params": {"lr": [2e-2, 1e-2]}})"},
-    {"OrderOfAxisValues", Fate::kKept, R"({"params": {"lr": [0.01, 0.02]}})"},
-    {"FewerEpochs", Fate::kKept, R"({"epochs": 1})", {}, "has 2 epochs, 1 is asked for"},
-    {"ConstantScheduleNamed", Fate::kKept, R"({"schedule": "constant"})"},
-    {"ClipNormOff", Fate::kKept, R"({"clip_norm": 0})"},
-    {"MoreEpochs", Fate::kContinued, R"({"epochs": 3})", {}, "go on"},
-    {"MoreEpochsAndOtherLogs", Fate::kContinued, R"({"log": {"batches": 2}})", {"epochs=4"}},
-    {"NewAxisWithTheOldValueAndAnother", Fate::kAdopted, R"({"params": {"batch_size": [20, 40]}})"},
-    {"NewAxisOfDefaultsName", Fate::kAdopted, R"({"params": {"shuffle": [true, false]}})"},
-    {"NewAxisOfNumWorkersWithTheOldValue", Fate::kAdopted, R"({"params": {"num_workers": [0, 2]}})"},
-    {"NewAxisOfTheDeviceItBecame", Fate::kAdopted, R"({"params": {"device": ["cpu", "cuda:7"]}})"},
-    {"AxisByItsPath", Fate::kAdopted, R"({"params": {"optimizer.eps": [1e-8, 1e-7]}})"},
-    {"NewAxisAndMoreEpochs", Fate::kAdopted, R"({"epochs": 3, "params": {"seed": [3, 4]}})"},
-    {"NewAxisOfNumWorkersWithAnotherValue",
-     Fate::kRefused,
-     R"({"params": {"num_workers": [2]}})",
-     {},
-     "num_workers: 0 -> 2"},
-    {"NewAxisWithAnotherValue", Fate::kRefused, R"({"params": {"seed": [4]}})", {}, "seed: 3 -> 4"},
-    {"NewAxisWithOtherValues", Fate::kNew, R"({"params": {"seed": [4, 5]}})"},
-    {"OtherAxisValues", Fate::kNew, R"({"params": {"lr": [0.03]}})"},
-    {"OtherName", Fate::kNew, R"({"name": "other"})"},
-    {"Seed", Fate::kRefused, R"({"seed": 4})", {}, "seed: 3 -> 4"},
-    {"BatchSize", Fate::kRefused, R"({"batch_size": 40})", {}, "batch_size: 20 -> 40"},
-    {"Shuffle", Fate::kRefused, "{}", {"shuffle=false"}, "shuffle: true -> false"},
-    {"Optimizer", Fate::kRefused, R"({"optimizer": "sgd"})", {}, "optimizer.name: \"adam\" -> \"sgd\""},
-    {"OptimizerArgument", Fate::kRefused, "{}", {"optimizer.eps=1e-7"}, "optimizer.eps: 1e-08 -> 1e-07"},
-    {"Loss", Fate::kRefused, R"({"loss": "mse"})", {}, "loss.name: \"cross_entropy\" -> \"mse\""},
-    {"Schedule", Fate::kRefused, R"({"schedule": "one_cycle"})", {}, "schedule.name"},
-    {"ClipNorm", Fate::kRefused, R"({"clip_norm": 1})", {}, "clip_norm"},
-    {"Deterministic", Fate::kRefused, R"({"deterministic": false})", {}, "deterministic: true -> false"},
-    {"WiderLayer", Fate::kRefused, kWiderNetwork, {}, "network.layers[1].out_features: 8 -> 9"},
-    {"Validation", Fate::kRefused, R"({"dataset": {"validation": 60}})", {}, "dataset.validation: 40 -> 60"},
-    {"Augment", Fate::kRefused, R"({"dataset": {"augment": ["horizontal_flip"]}})", {}, "dataset.augment"},
-    {"Limit", Fate::kRefused, R"({"dataset": {"limit": 100}})", {}, "dataset.limit: 0 -> 100"},
-    {"Normalize",
-     Fate::kRefused,
-     R"({"dataset": {"normalize": {"mean": [0.5], "std": [0.5]}}})",
-     {},
-     "dataset.normalize.mean[0]"},
-};
+std::vector<Change> changes() {
+  std::vector<Change> rows;
+  for (const Json& row : Json::parse(read_file(test::reference_path("changed_sweeps.json"))))
+    rows.push_back({row.at("name"), row.at("fate"), row.value("patch", Json::object()),
+                    row.value("overrides", std::vector<std::string>()), row.value("tells", "")});
+  return rows;
+}
 
 class ChangedSweep : public ::testing::Test, protected Quarters {
  protected:
@@ -117,12 +60,12 @@ class ChangedSweep : public ::testing::Test, protected Quarters {
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   }
 
-  void patch(const std::string& text) {
+  void patch(const Json& change) {
     Json file = Finished::sweep_file();
-    // A merge patch would keep the old values of a list's neighbours, which is what is wanted.
-    file.merge_patch(Json::parse(text));
+    file.merge_patch(change);  // keeps what is next to a list
     write_file_atomically(directory_ / "quarters.json", file.dump());
   }
+  void patch(const char* change) { patch(Json::parse(change)); }
   SweepOutcome run(const std::vector<std::string>& overrides = {}) {
     return Quarters::run("runs", overrides);
   }
@@ -136,10 +79,10 @@ class ExistingRuns : public ChangedSweep, public ::testing::WithParamInterface<C
 
 TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
   const Change& change = GetParam();
-  patch(change.file_patch);
+  patch(change.patch);
   const fs::path sweep = directory_ / "runs/quarters";
   const auto before = contents(sweep);
-  if (change.fate == Fate::kRefused) {
+  if (change.fate == "refused") {
     EXPECT_THAT(refusal(change.overrides), AllOf(HasSubstr(change.tells), HasSubstr("--replace"),
                                                  HasSubstr("--fresh"), HasSubstr("2 runs")));
     EXPECT_EQ(contents(sweep), before);
@@ -148,44 +91,36 @@ TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
   const SweepOutcome outcome = run(change.overrides);
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(told_, HasSubstr(change.tells));
-  const auto after = contents(sweep);
-  std::size_t same_files = 0, run_files = 0;
-  for (const auto& [name, content] : before) {
-    if (name.find('/') == std::string::npos) continue;  // sweep.json and results may be written again.
-    ++run_files;
-    const auto found = after.find(name);
-    same_files += found != after.end() && found->second == content;
+  const RunRecord& first = outcome.runs.at(0);
+  if (change.fate == "kept" || change.fate == "new") {
+    const auto after = contents(sweep);
+    for (const auto& [name, content] : before) {
+      if (name.find('/') == std::string::npos) continue;  // sweep.json and results may be written again.
+      EXPECT_TRUE(after.contains(name) && after.at(name) == content) << name << " of a finished run";
+    }
   }
-  switch (change.fate) {
-    case Fate::kNew:
-      for (const RunRecord& run : outcome.runs) {
-        EXPECT_EQ(run.epochs.size(), 2u);
-        EXPECT_TRUE(outcome.directory != sweep || !before.contains(run.name + "/run.json")) << run.name;
-      }
-      [[fallthrough]];
-    case Fate::kKept:
-      EXPECT_EQ(same_files, run_files) << "a file of a finished run has changed";
-      break;
-    case Fate::kContinued:
-      for (const RunRecord& run : outcome.runs) EXPECT_GT(run.epochs.size(), 2u) << run.name;
-      break;
-    case Fate::kAdopted:
-      EXPECT_FALSE(fs::exists(sweep / "lr=0.02"));
-      // Whatever it is called now, its first epochs were not trained again.
-      EXPECT_EQ(outcome.runs[0].started, read_run_record(sweep / outcome.runs[0].name / "run.json").started);
-      for (const auto& [name, content] : before) {
-        if (name == "lr=0.02/checkpoint.safetensors" && outcome.runs[0].epochs.size() == 2) {
-          EXPECT_EQ(read_file(sweep / outcome.runs[0].name / "checkpoint.safetensors"), content);
-        }
-      }
-      EXPECT_THAT(told_, HasSubstr("renamed"));
-      break;
-    case Fate::kRefused:
-      break;
+  if (change.fate == "new") {
+    for (const RunRecord& run : outcome.runs) {
+      EXPECT_EQ(run.epochs.size(), 2u);
+      EXPECT_TRUE(outcome.directory != sweep || !before.contains(run.name + "/run.json")) << run.name;
+    }
+  } else if (change.fate == "continued") {
+    for (const RunRecord& run : outcome.runs) EXPECT_GT(run.epochs.size(), 2u) << run.name;
+  } else if (change.fate == "adopted") {
+    EXPECT_FALSE(fs::exists(sweep / "lr=0.02"));
+    // Whatever it is called now, its first epochs were not trained again.
+    EXPECT_EQ(first.started, read_run_record(sweep / first.name / "run.json").started);
+    if (first.epochs.size() == 2) {
+      EXPECT_EQ(read_file(sweep / first.name / "checkpoint.safetensors"),
+                before.at("lr=0.02/checkpoint.safetensors"));
+    }
+    EXPECT_THAT(told_, HasSubstr("renamed"));
+  } else {
+    EXPECT_EQ(change.fate, "kept");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Changes, ExistingRuns, ::testing::ValuesIn(kChanges),
+INSTANTIATE_TEST_SUITE_P(Changes, ExistingRuns, ::testing::ValuesIn(changes()),
                          [](const auto& change) { return change.param.name; });
 
 TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
@@ -222,22 +157,37 @@ void rename_run(const fs::path& sweep, const std::string& name, const std::strin
   write_file_atomically(sweep / former / "run.json", run_record_text(record));
 }
 
-TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
+TEST_F(ChangedSweep, AdoptsRunsAndTrialsThatWereNamedByTheJsonOfAList) {
+  const auto expect_adopted = [this](const SweepOutcome& trained) {
+    const SweepOutcome again = run();
+    ASSERT_EQ(again.runs.size(), trained.runs.size());
+    for (std::size_t i = 0; i < again.runs.size(); ++i) {
+      EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
+      EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
+          << "trained again";
+    }
+  };
   patch(R"({"name": "lists", "params": {"dataset.augment": [["horizontal_flip"], []]}})");
-  const SweepOutcome trained = run();
-  const fs::path sweep = directory_ / "runs/lists";
-  EXPECT_EQ(trained.runs[1].name, "lr=0.02,dataset.augment=none");
-  rename_run(sweep, "lr=0.02,dataset.augment=none", "lr=0.02,dataset.augment=%5B%5D");
-  rename_run(sweep, "lr=0.01,dataset.augment=horizontal_flip",
+  const SweepOutcome runs = run();
+  ASSERT_EQ(runs.runs.size(), 4u);
+  EXPECT_EQ(runs.runs[1].name, "lr=0.02,dataset.augment=none");
+  rename_run(runs.directory, "lr=0.02,dataset.augment=none", "lr=0.02,dataset.augment=%5B%5D");
+  rename_run(runs.directory, "lr=0.01,dataset.augment=horizontal_flip",
              "lr=0.01,dataset.augment=%5B%22horizontal_flip%22%5D");
-  const SweepOutcome again = run();
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
-    EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
-        << "trained again";
-  }
+  expect_adopted(runs);
   EXPECT_THAT(told_, HasSubstr("2 runs from an earlier start are the same under another name"));
-  EXPECT_FALSE(fs::exists(sweep / "lr=0.02,dataset.augment=%5B%5D"));
+  EXPECT_FALSE(fs::exists(runs.directory / "lr=0.02,dataset.augment=%5B%5D"));
+
+  patch(R"({"name": "trials", "search": {"method": "tpe", "trials": 3, "at_once": 1},
+            "params": {"optimizer.betas": [[0.9, 0.999], [0.8, 0.99], [0.5, 0.9]]}})");
+  const SweepOutcome trials = run();
+  ASSERT_EQ(trials.runs.size(), 3u);
+  for (const RunRecord& trial : trials.runs) {
+    EXPECT_THAT(trial.name, HasSubstr("optimizer.betas=0."));
+    rename_run(trials.directory, trial.name,
+               "optimizer.betas=%5B0.9%2C0.999%5D" + trial.name.substr(trial.name.size() - 5));
+  }
+  expect_adopted(trials);
 }
 
 TEST_F(ChangedSweep, AdoptsTrialsThatWereNamedByTheJsonOfAList) {
