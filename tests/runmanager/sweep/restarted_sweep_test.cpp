@@ -17,6 +17,21 @@ class RestartedSweep : public ::testing::Test, protected World {};
 class FinishedSweep : public RestartedSweep {
  protected:
   FinishedSweep() { run(small_sweep()); }
+
+  // The sweep whose first `runs` runs are trained again from the first one's weights.
+  Sweep starting_from_weights(std::size_t runs) {
+    fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
+    options.replace = true;
+    training = {};
+    Sweep sweep = small_sweep();
+    for (std::size_t i = 0; i < runs; ++i) {
+      sweep.runs[i].init = weights;
+      sweep.runs[i].resolved["init"] = weights.string();
+    }
+    return sweep;
+  }
+
+  const fs::path weights = directory / "weights.safetensors";
 };
 
 TEST_F(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
@@ -194,6 +209,7 @@ TEST_F(FinishedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
     EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
     EXPECT_EQ(training.batches, 0u) << "all epochs are in the checkpoint";
     EXPECT_THAT(terminal_output, HasSubstr("was finished, but"));
+    EXPECT_THAT(tbwriter::slurp(path(kSecond) / "log.txt"), HasSubstr("wrote the scalars of "));
     EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size(), wanted);
   }
 }
@@ -210,30 +226,14 @@ TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
 }
 
 TEST_F(FinishedSweep, StartsFromTheWeightsOfAFile) {
-  const fs::path weights = directory / "weights.safetensors";
-  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
-  Sweep sweep = small_sweep();
-  options.replace = true;
-  for (RunConfig& run : sweep.runs) {
-    run.init = weights;
-    run.resolved["init"] = weights.string();
-  }
-  run(sweep);
+  run(starting_from_weights(2));
   const TensorFile file = read_safetensors(weights);
   EXPECT_EQ(training.first_parameters.at(0), TensorIndex(file).find("out.weight")->values.at(0));
   EXPECT_EQ(training.first_parameters.at(48), TensorIndex(file).find("out.bias")->values.at(0));
 }
 
 TEST_F(FinishedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
-  const fs::path weights = directory / "weights.safetensors";
-  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);
-  Sweep sweep = small_sweep();
-  for (RunConfig& run : sweep.runs) {
-    run.init = weights;
-    run.resolved["init"] = weights.string();
-  }
-  options.replace = true;
-  training = {};
+  const Sweep sweep = starting_from_weights(2);
   training.on_train = [&](const Batch& batch, std::int64_t step) {
     if (training.engines == 1 && step == 0) {
       TensorFile file = read_safetensors(weights);
@@ -250,13 +250,7 @@ TEST_F(FinishedSweep, FailsARunWhoseWeightsWereReplacedSinceTheSweepBegan) {
 }
 
 TEST_F(FinishedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
-  options.replace = true;
-  const fs::path weights = directory / "weights.safetensors";
-  fs::copy_file(path(kFirst) / "checkpoint.safetensors", weights);
-  Sweep sweep = small_sweep();
-  sweep.runs[0].init = weights;
-  sweep.runs[0].resolved["init"] = weights.string();
-  training = {};
+  const Sweep sweep = starting_from_weights(1);
   run(sweep);
   EXPECT_EQ(training.engines, 1u) << "the other one is kept";
   EXPECT_THAT(terminal_output, HasSubstr("1 run with other settings is trained again"));

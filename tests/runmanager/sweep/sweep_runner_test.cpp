@@ -73,31 +73,28 @@ TEST_F(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
 }
 
-TEST_F(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
-  Sweep sweep = small_sweep();
-  sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
-  const SweepOutcome outcome = run(sweep);
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(statuses(outcome), ElementsAre("skipped", "completed"));
-  EXPECT_EQ(outcome.runs[0].error, "there is none here");
-  EXPECT_EQ(outcome.runs[0].device, "cuda");
-  EXPECT_THAT(out.str(), HasSubstr("there is none here"));
-  EXPECT_EQ(read_json_file(path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
-  EXPECT_THAT(tbwriter::list_event_files(path("lr=0.5,device=cuda")), IsEmpty());
-  EXPECT_EQ(training.engines, 1u);
-}
-
-TEST_F(RunSweep, CountsAMissingDeviceAsFailureWhenStrict) {
-  options.strict = true;
-  Sweep sweep = small_sweep();
-  sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
-  const SweepOutcome outcome = run(sweep);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
-  const auto events = tbwriter::read_run(path("lr=0.5,device=cuda"));
-  EXPECT_THAT(tbwriter::values_of(events, "_hparams_/session_start_info"), SizeIs(1));
-  EXPECT_THAT(tbwriter::values_of(events, "status").at(0).tensor().string_val(0),
-              HasSubstr("**failed**: there is none here"));
+TEST_F(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhyOrFailsItWhenStrict) {
+  for (const bool strict : {false, true}) {
+    World world;
+    world.options.strict = strict;
+    Sweep sweep = small_sweep();
+    sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
+    const SweepOutcome outcome = world.run(sweep);
+    EXPECT_EQ(outcome.exit_code, strict ? 1 : 0);
+    EXPECT_THAT(statuses(outcome), ElementsAre(strict ? "failed" : "skipped", "completed"));
+    EXPECT_EQ(outcome.runs[0].error, "there is none here");
+    EXPECT_EQ(outcome.runs[0].device, "cuda");
+    EXPECT_THAT(world.out.str(), HasSubstr("there is none here"));
+    EXPECT_EQ(world.training.engines, 1u);
+    const fs::path missing = world.path("lr=0.5,device=cuda");
+    EXPECT_EQ(read_json_file(missing / "run.json")["status"], strict ? "failed" : "skipped");
+    const auto events = tbwriter::read_run(missing);
+    EXPECT_EQ(events.empty(), !strict);
+    EXPECT_THAT(tbwriter::values_of(events, "_hparams_/session_start_info"), SizeIs(strict ? 1 : 0));
+    if (!strict) continue;
+    EXPECT_THAT(tbwriter::values_of(events, "status").at(0).tensor().string_val(0),
+                HasSubstr("**failed**: there is none here"));
+  }
 }
 
 TEST_F(RunSweep, GoesOnAfterAFailedRun) {
@@ -112,55 +109,43 @@ TEST_F(RunSweep, GoesOnAfterAFailedRun) {
   EXPECT_THAT(terminal_output, HasSubstr("[1/2] lr=0.5,device=cpu  failed: the first one breaks"));
 }
 
-TEST_F(RunSweep, StopsAtTheFirstFailureWithFailFast) {
-  options.fail_fast = true;
-  training.on_train = [](const Batch&, std::int64_t) -> Totals { throw std::bad_alloc(); };
-  const SweepOutcome outcome = run(small_sweep());
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "pending"));
-  EXPECT_EQ(training.engines, 1u);
-}
-
+// Some of which no loss of a batch shows.
 TEST_F(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
-  for (const double bad :
-       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    World world;
-    world.training.on_train = [bad](const Batch& batch, std::int64_t step) -> Totals {
-      return {
-          .loss = step == 6 ? bad : 1.0, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                   kInfinity = std::numeric_limits<double>::infinity();
+  const auto loss_in_step_6 = [](double bad) {
+    return [bad](FakeTraining& fake) {
+      fake.on_train = [bad](const Batch& batch, std::int64_t step) -> Totals {
+        return {.loss = step == 6 ? bad : 1.0, .samples = static_cast<std::int64_t>(batch.size())};
+      };
     };
+  };
+  const struct {
+    std::function<void(FakeTraining&)> diverge;
+    const char* error;
+    std::size_t good_epochs;
+  } cases[] = {
+      {loss_in_step_6(kNan), "diverged at epoch 2, batch 3", 1},
+      {loss_in_step_6(kInfinity), "diverged at epoch 2, batch 3", 1},
+      {[](FakeTraining& fake) { fake.breaks_weights_in_step = 7; },
+       "diverged at epoch 2: after its last batch 1 of 51 weights", 1},
+      {[](FakeTraining& fake) { fake.evaluation_loss = kInfinity; },
+       "diverged at epoch 1: the validation loss is inf", 0},
+  };
+  for (const auto& [diverge, error, good_epochs] : cases) {
+    World world;
+    diverge(world.training);
     Sweep sweep = small_sweep();
     sweep.runs.resize(1);
     const SweepOutcome outcome = world.run(sweep);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);
-    EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("diverged at epoch 2, batch 3"));
-    EXPECT_EQ(outcome.runs[0].epochs.size(), 1u);
+    EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr(error));
+    EXPECT_EQ(outcome.runs[0].epochs.size(), good_epochs);
+    if (good_epochs == 0) continue;
     const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
     EXPECT_EQ(file.metadata.at("epoch"), "1");
     EXPECT_EQ(file.metadata.at("step_count"), "4");
-  }
-}
-
-// No loss of a batch shows these.
-TEST_F(RunSweep, FindsADivergenceInTheLastUpdateAndInTheValidation) {
-  for (const bool in_update : {true, false}) {
-    World world;
-    if (in_update)
-      world.training.breaks_weights_in_step = 7;
-    else
-      world.training.evaluation_loss = std::numeric_limits<double>::infinity();
-    Sweep sweep = small_sweep();
-    sweep.runs.resize(1);
-    const SweepOutcome outcome = world.run(sweep);
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);
-    EXPECT_EQ(outcome.runs[0].epochs.size(), in_update ? 1u : 0u);
-    EXPECT_THAT(outcome.runs[0].error.value(),
-                in_update ? HasSubstr("diverged at epoch 2: after its last batch 1 of 51 weights")
-                          : HasSubstr("diverged at epoch 1: the validation loss is inf"));
-    if (!in_update) continue;
-    EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "1");
   }
 }
 

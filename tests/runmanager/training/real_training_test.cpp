@@ -11,23 +11,6 @@ namespace sweep::real_training_test {
 
 class RealTraining : public ::testing::Test, protected Quarters {};
 
-TEST_F(RealTraining, LearnsAndRecordsIt) {
-  const SweepOutcome outcome = run("runs");
-  EXPECT_EQ(outcome.exit_code, 0);
-  ASSERT_EQ(outcome.runs.size(), 4u);
-  for (const RunRecord& record : outcome.runs) {
-    ASSERT_EQ(record.epochs.size(), 6u) << record.name;
-    EXPECT_LT(record.epochs.back()["loss"], record.epochs.front()["loss"]) << record.name;
-    EXPECT_GE(record.epochs.back()["validation_accuracy"].value(), 0.95) << record.name;
-    EXPECT_GE(record.metrics.at("test_accuracy"), 0.95) << record.name;
-    // The events hold what the results say, as floats.
-    const auto scalars = last_scalars(tbwriter::read_run(outcome.directory / record.name));
-    EXPECT_EQ(scalars.at("Loss/train"), static_cast<float>(*record.epochs.back()["loss"]));
-    EXPECT_EQ(scalars.at("Accuracy/validation"),
-              static_cast<float>(*record.epochs.back()["validation_accuracy"]));
-  }
-}
-
 std::vector<proto::TaggedRunMetadata> profiles_of(const std::vector<proto::Event>& events) {
   std::vector<proto::TaggedRunMetadata> profiles;
   for (const proto::Event& event : events) {
@@ -109,48 +92,6 @@ TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits)
     }
     EXPECT_GE(resumed.runs[0].run_seconds.value(), resumed.runs[0].epochs.back()["run_seconds"]);
   }
-}
-
-TEST_F(RealTraining, StartsAnewWithADamagedCheckpointAndGoesOnWithDamagedEventsAndSaysSo) {
-  const std::vector<std::string> overrides = {"batch_size=20", "epochs=3", "num_workers=0"};
-  const SweepOutcome whole = run("whole", overrides);
-  const auto cut = [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) - 5); };
-  const auto flip = [](const fs::path& file) {
-    std::string content = tbwriter::slurp(file);
-    content[content.size() - 9] = static_cast<char>(content[content.size() - 9] ^ 1);
-    tbwriter::spill(file, content);
-  };
-  for (const bool events : {false, true}) {
-    for (int way = 0; way < 2; ++way) {
-      const std::string logdir = fmt::format("damaged{}{}", events, way);
-      const SweepOutcome first = run(logdir, overrides);
-      const fs::path directory = run_directory(first);
-      fs::remove(directory / "run.json");  // as if it had been killed before its end
-      fs::path file = directory / "checkpoint.safetensors";
-      for (const auto& entry : fs::directory_iterator(directory)) {
-        if (events && entry.path().string().find("tfevents") != std::string::npos) file = entry.path();
-      }
-      if (events) {
-        fs::resize_file(file, 2000);
-      } else if (way == 0) {
-        cut(file);
-      } else {
-        flip(file);
-      }
-      EXPECT_EQ(bits_of(run(logdir, overrides)), bits_of(whole));
-      EXPECT_THAT(tbwriter::slurp(directory / "log.txt"),
-                  HasSubstr(events ? "wrote the scalars of 3 epochs again" : "not resumed"));
-    }
-  }
-}
-
-TEST_F(RealTraining, GoesOnFromItsOwnCheckpointsWeights) {
-  const SweepOutcome first = run("runs");
-  const fs::path weights = directory_ / "weights.safetensors";
-  fs::copy_file(run_directory(first) / "checkpoint.safetensors", weights);
-  const SweepOutcome second = run("more", {"init=" + weights.string(), "epochs=1"});
-  EXPECT_EQ(second.exit_code, 0);
-  EXPECT_LT(second.runs[0].epochs[0]["loss"], *first.runs[0].epochs[0]["loss"] / 2);
 }
 
 }  // namespace sweep::real_training_test
