@@ -135,18 +135,22 @@ TEST(RunRecord, TellsTheNetworkBeforeTrainingFromEpochsThatCountFromZero) {
   RunRecord run = completed_run();
   run.untrained =
       EpochRecord{0, {{"validation_loss", 2.25}, {"validation_accuracy", 0.125}, {"run_seconds", 1}}};
+  run.epochs.push_back({2, {{"loss", 1}}});
   Json json = to_json(run);
   const RunRecord back = run_record_from_json(json, "here");
   EXPECT_EQ(back.untrained.value()["validation_loss"], 2.25);
-  ASSERT_EQ(back.epochs.size(), 1u);
+  ASSERT_EQ(back.epochs.size(), 2u);
   EXPECT_EQ(back.epochs[0].epoch, 1);
   EXPECT_EQ(to_json(back), json);
   json["epochs"].erase(0);
-  json["epochs"][0]["epoch"] = 0;  // as earlier versions wrote the first epoch
-  const RunRecord old = run_record_from_json(json, "here");
-  EXPECT_FALSE(old.untrained);
-  EXPECT_EQ(old.epochs.at(0).epoch, 1);
-  json["epochs"][0]["epoch"] = 1;
+  for (const int first : {0, 1}) {  // as earlier versions wrote the first epoch, and as it is written now
+    json["epochs"][0]["epoch"] = first;
+    json["epochs"][1]["epoch"] = first + 1;
+    const RunRecord old = run_record_from_json(json, "here");
+    EXPECT_FALSE(old.untrained);
+    EXPECT_EQ(old.epochs.at(0).epoch, 1);
+    EXPECT_EQ(old.epochs.at(1).epoch, 2);
+  }
   json["epochs"][0]["loss"] = nullptr;
   EXPECT_EQ(run_record_from_json(json, "here").epochs.at(0)["loss"], std::nullopt) << "of a person's program";
   json["epochs"][0].erase("loss");
@@ -167,28 +171,6 @@ TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
       EXPECT_THROW(run_record_from_json(json, "here"), DataError) << path << " " << bad;
     }
   }
-}
-
-TEST(RunRecord, KeepsMeasures) {
-  const RunRecord back = run_record_from_json(to_json(run_on_numbers()), "here");
-  EXPECT_EQ(back.epochs[0]["accuracy"], std::nullopt);
-  EXPECT_EQ(back.epochs[0]["number_correct"], std::nullopt);
-  EXPECT_EQ(back.epochs[0]["mae"], 1.5);
-  EXPECT_TRUE(std::isnan(back.epochs[0]["r2"].value()));
-  EXPECT_EQ(back.epochs[0]["validation_r2"], 0.25);
-  EXPECT_EQ(back.metrics, run_on_numbers().metrics) << "without the last epoch's";
-  EXPECT_EQ(to_json(run_on_numbers()).at("metrics").at("validation_rmse"), 4);
-}
-
-TEST(RunRecord, KeepsAPersonsOwnMetricsWhateverTheyAreCalled) {
-  RunRecord run = completed_run();
-  run.metrics = {{"mae", 0.5}, {"mae2", 0.25}, {"test_accuracy", 0.625}};
-  run.epochs[0].set("perplexity", 7);
-  const Json json = to_json(run);
-  const RunRecord back = run_record_from_json(json, "here");
-  EXPECT_EQ(back.metrics, run.metrics);
-  EXPECT_EQ(back.epochs[0]["perplexity"], 7);
-  EXPECT_EQ(to_json(back), json);
 }
 
 TEST(ResultsCsv, QuotesWhatRfc4180Quotes) {
@@ -268,35 +250,29 @@ TEST(ResultsJson, SurvivesTextThatIsNotUtf8) {
   EXPECT_EQ(Json::parse(json_text(results_json({run}, "s")))["runs"][0]["error"], "bad \xEF\xBF\xBD byte");
 }
 
-TEST(RunRecord, CountsEpochsFromOneAlsoIfItsFileIsOfAnEarlierVersion) {
-  RunRecord run = completed_run();
-  run.epochs.push_back({2, {{"loss", 1}}});
-  Json json = to_json(run);
-  for (const int first : {0, 1}) {
-    json["epochs"][0]["epoch"] = first;
-    json["epochs"][1]["epoch"] = first + 1;
-    const RunRecord read = run_record_from_json(json, "test");
-    EXPECT_EQ(read.epochs[0].epoch, 1);
-    EXPECT_EQ(read.epochs[1].epoch, 2);
-  }
-}
-
 TEST(RunRecord, ComesBackFromItsJsonAsItWas) {
-  RunRecord run = completed_run();
-  run.error = "why";
-  run.setup_seconds = 0.75;
-  run.placement = "host";
-  run.epochs.push_back({2, {{"loss", kInfinity}, {"device_seconds", 0.5}}});
-  const Json json = Json::parse(json_text(to_json(run)));
-  const RunRecord back = run_record_from_json(json, "test");
-  EXPECT_EQ(to_json(back).dump(), to_json(run).dump());
-  EXPECT_EQ(back.params, run.params);  // with their types
-  EXPECT_EQ(back.epochs[0]["validation_number_correct"], 9);
-  EXPECT_EQ(back.epochs[1]["loss"], kInfinity);
-  EXPECT_EQ(back.epochs[1]["device_seconds"], 0.5);
-  EXPECT_EQ(back.setup_seconds, 0.75);
-  EXPECT_EQ(back.placement, "host");
-  EXPECT_EQ(back.metrics, run.metrics);
+  RunRecord whole = completed_run(), own = completed_run();
+  whole.error = "why";
+  whole.setup_seconds = 0.75;
+  whole.placement = "host";
+  whole.epochs.push_back({2, {{"loss", kInfinity}, {"device_seconds", 0.5}}});
+  own.metrics = {{"mae", 0.5}, {"mae2", 0.25}, {"test_accuracy", 0.625}};  // a person's own
+  own.epochs[0].set("perplexity", 7);
+  for (const RunRecord& run : {whole, own, run_on_numbers()}) {
+    const RunRecord back = run_record_from_json(Json::parse(json_text(to_json(run))), "test");
+    EXPECT_EQ(to_json(back).dump(), to_json(run).dump());
+    EXPECT_EQ(back.params, run.params);  // with their types
+    EXPECT_EQ(back.setup_seconds, run.setup_seconds);
+    EXPECT_EQ(back.placement, run.placement);
+    EXPECT_EQ(back.metrics, run.metrics) << "without the last epoch's";
+    ASSERT_EQ(back.epochs.size(), run.epochs.size());
+    for (std::size_t i = 0; i < run.epochs.size(); ++i) {
+      EXPECT_EQ(back.epochs[i].values.size(), run.epochs[i].values.size());
+      for (const auto& [metric, value] : run.epochs[i].values)
+        EXPECT_THAT(back.epochs[i][*metric], Optional(::testing::NanSensitiveDoubleEq(value))) << metric->key;
+    }
+  }
+  EXPECT_EQ(to_json(run_on_numbers()).at("metrics").at("validation_rmse"), 4);
 }
 
 TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
