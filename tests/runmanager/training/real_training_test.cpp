@@ -63,35 +63,4 @@ TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
   }
 }
 
-// tag -> steps of every scalar and histogram, in the order of the files.
-std::map<std::string, std::vector<std::int64_t>> steps_of(const fs::path& run) {
-  std::map<std::string, std::vector<std::int64_t>> steps;
-  for (const proto::Event& event : tbwriter::read_run(run)) {
-    for (const auto& value : event.summary().value()) steps[value.tag()].push_back(event.step());
-  }
-  return steps;
-}
-
-TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits) {
-  const std::vector<std::string> overrides = {"batch_size=20", "epochs=4", "log.batches=3", "num_workers=0"};
-  const SweepOutcome whole = run("whole", overrides);
-  const auto whole_steps = steps_of(run_directory(whole));
-  // A run looks for signals after each of the 10 batches of an epoch, 2 of validation and 3 of the test.
-  for (const int looks : {1, 5, 11, 12, 13, 14, 25, 40, 47, 49, 51, 52, 53}) {
-    const std::string logdir = "stopped" + std::to_string(looks);
-    const SweepOutcome stopped = run_stopping(looks, logdir, sweep(overrides));
-    EXPECT_EQ(stopped.exit_code, 143);
-    const SweepOutcome resumed = run(logdir, overrides);
-    EXPECT_EQ(resumed.exit_code, 0);
-    EXPECT_EQ(bits_of(resumed), bits_of(whole)) << looks;
-    EXPECT_EQ(steps_of(run_directory(resumed)), whole_steps) << looks;
-    for (std::size_t epoch = 0; epoch < stopped.runs[0].epochs.size(); ++epoch) {
-      EXPECT_EQ(resumed.runs[0].epochs[epoch]["epoch_seconds"],
-                stopped.runs[0].epochs[epoch]["epoch_seconds"])
-          << "a finished epoch was trained again";
-    }
-    EXPECT_GE(resumed.runs[0].run_seconds.value(), resumed.runs[0].epochs.back()["run_seconds"]);
-  }
-}
-
 }  // namespace sweep::real_training_test
