@@ -75,8 +75,7 @@ AggregateRuns::AggregateRuns(const fs::path& directory, std::span<const RunConfi
 
 void AggregateRuns::update(std::size_t run, std::span<const RunRecord> records) const {
   for (const Combination& combination : combinations_) {
-    if (std::find(combination.group.runs.begin(), combination.group.runs.end(), run) !=
-        combination.group.runs.end())
+    if (std::ranges::find(combination.group.runs, run) != combination.group.runs.end())
       write(combination, records);
   }
 }
@@ -86,16 +85,12 @@ void AggregateRuns::update_all(std::span<const RunRecord> records) const {
   for (const Combination& combination : combinations_) write(combination, records);
 }
 
-std::vector<std::string> AggregateRuns::names() const {
-  std::vector<std::string> names;
-  for (const Combination& combination : combinations_) names.push_back(combination.group.name);
-  return names;
-}
-
 std::vector<std::string> AggregateRuns::written() const {
-  std::vector<std::string> there = names();
-  std::erase_if(there, [this](const std::string& name) { return !has_events(directory_ / name); });
-  return there;
+  std::vector<std::string> names;
+  for (const Combination& combination : combinations_) {
+    if (has_events(directory_ / combination.group.name)) names.push_back(combination.group.name);
+  }
+  return names;
 }
 
 // Combinations have other names when the sweep has another axis.
@@ -103,8 +98,8 @@ void AggregateRuns::remove_old() const {
   std::error_code missing;
   fs::directory_iterator entries(directory_, missing);
   if (missing) return;
-  const std::vector<std::string> known = names();
-  const std::set<std::string> wanted(known.begin(), known.end());
+  std::set<std::string> wanted;
+  for (const Combination& combination : combinations_) wanted.insert(combination.group.name);
   std::vector<fs::path> old;
   for (const fs::directory_entry& entry : entries) {
     if (!entry.is_symlink() && entry.is_directory() && !wanted.contains(entry.path().filename().string()))

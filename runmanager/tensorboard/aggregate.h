@@ -32,9 +32,7 @@ class AggregateRuns {
   /// Does the same for every combination, and removes what combinations of earlier starts have left.
   void update_all(std::span<const RunRecord> records) const;
 
-  /// The names of all directories that update() may write, in mean_directory().
-  std::vector<std::string> names() const;
-  /// Those of them that exist.
+  /// The names of the runs in mean_directory() that are there.
   std::vector<std::string> written() const;
 
  private:

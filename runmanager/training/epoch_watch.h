@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "runmanager/config/run_config.h"
@@ -22,10 +21,6 @@ class EpochWatch {
   /// The next epoch, from 1 on. Returns whether it is the best so far. One with NaN is not; one without the
   /// metric does not count.
   bool add(const EpochRecord& epoch);
-  /// The same for all epochs of earlier starts.
-  void resume(std::span<const EpochRecord> epochs) {
-    for (const EpochRecord& epoch : epochs) add(epoch);
-  }
 
   /// Whether the run ends now.
   bool has_ended() const { return stop_.patience > 0 && without_improvement_ >= stop_.patience; }

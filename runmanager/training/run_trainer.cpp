@@ -123,7 +123,8 @@ class RunTrainer {
       steps_ = old->progress.position.batches;
       const std::optional<int> best = old->progress.record.best_epoch;
       if (resume_best_file(config_, tracker_->run_directory(), best, epoch_)) record_.best_epoch = best;
-      if (watch_) watch_->resume(record_.epochs);
+      for (const EpochRecord& epoch : record_.epochs)
+        if (watch_) watch_->add(epoch);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
     } else if (continues(config_)) {

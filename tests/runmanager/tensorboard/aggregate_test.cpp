@@ -246,16 +246,14 @@ TEST_F(AggregateRunsTest, AreNotThereForSkippedRuns) {
 }
 
 TEST(AggregateNames, DifferOnEveryFileSystem) {
-  std::vector<RunConfig> runs;
+  std::vector<Params> runs;
   const std::string longer(300, 'x');
   for (const std::string& text : {std::string("a"), std::string("A"), longer, longer + "y"}) {
-    for (std::int64_t repeat = 0; repeat < 2; ++repeat) {
-      runs.emplace_back();
-      runs.back().params = {{"text", text}, {"repeat", repeat}};
-    }
+    for (std::int64_t repeat = 0; repeat < 2; ++repeat) runs.push_back({{"text", text}, {"repeat", repeat}});
   }
   std::set<std::string> taken;
-  for (std::string name : AggregateRuns("small", runs).names()) {
+  for (const RepeatGroup& group : repeat_groups(runs)) {
+    std::string name = group.name;
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     EXPECT_TRUE(taken.insert(name).second) << name;
   }
