@@ -26,6 +26,15 @@ class ProgramFolder : public ::testing::Test {
   Finished run(const std::vector<std::string>& words, int code = 0) const {
     return checked(run_program(words, folder_.path()), words, code);
   }
+  /// Writes NAME.json and runs it: one that trains a network of these layers on `dataset` on the CPU, by
+  /// Adam, from seed 1. `settings`: further keys. All are texts of JSON.
+  Finished train(const std::string& name, const std::string& dataset, const std::string& layers,
+                 const std::string& settings = "\"epochs\": 1", int code = 0) const {
+    folder_.write(name + ".json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [)" + layers +
+                                      R"(]}, "device": "cpu", "seed": 1, "optimizer": "adam", )" + settings +
+                                      "}");
+    return run({name + ".json"}, code);
+  }
   /// Runs a line of shell in which $SWEEP is the program.
   Finished run_shell(const std::string& line, int code = 0) const {
     const std::string all = "SWEEP='" + program_path(SWEEP_PROGRAM) + "'; " + line;

@@ -6,19 +6,12 @@
 #include "core/engine/device.h"
 #include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
+#include "tests/support/reference_data.h"
 
 namespace sweep::testing::bad_input_test {
 
 class BadInput : public ProgramFolder {
  protected:
-  // Runs `sweep s.json`, after the file was written with `text`, and expects it to be refused.
-  void expect_refused(const std::string& text, const std::string& message,
-                      std::vector<std::string> words = {}, int code = 2) {
-    folder_.write("s.json", text);
-    words.insert(words.begin(), "s.json");
-    expect_words_refused(words, message, code);
-  }
-
   void expect_words_refused(const std::vector<std::string>& words, const std::string& message, int code = 2) {
     const std::vector<std::string> before = files();
     const Finished finished = run(words, code);
@@ -48,60 +41,20 @@ class BadInput : public ProgramFolder {
   }
 };
 
-// Every way from a mistake to the person. All messages about sweep files are in bad_sweeps.json, all about
-// data in damaged_data_test.cpp.
+// Every way from a mistake to the person: a row of bad_commands.json has the sweep file s.json or its
+// settings, else it is a good one, other files, the words, the exit code and a part of the message. All
+// messages about sweep files are in bad_sweeps.json, all about data in damaged_data_test.cpp.
 TEST_F(BadInput, IsRefusedInOneLineWithItsExitCode) {
   const std::string own = own_sweep();
-  const struct {
-    std::string file, message;
-    std::vector<std::string> words = {};
-    int code = 2;
-  } cases[] = {
-      {"", "s.json:1:1: the file is empty"},
-      {"{\"name\": \"x\"", "s.json:1:13: the file ends inside the object"},
-      {SweepFolder::with("\"lr\": 1") + '\0', "s.json:2:9: the file holds a NUL byte"},
-      {SweepFolder::with("\"params\": {\"lr\": [-1]}"),
-       "s.json:2:19: params.lr.0: got -1, want a number > 0"},
-      {SweepFolder::with("\"batch_size\": 60001"), "s.json:2:15: batch_size: got 60001, want at most 60000"},
-      {R"({"dataset": "mnist", "network": {"layers": [{"type": "linear", "out_features": 10}]}})",
-       "s.json:1:45: network.layers.0: layer \"0\" (linear): needs an input of shape [features], but gets "
-       "[1, 28, "
-       "28]"},
-      {own, "override \"lr=-1\": lr: got -1, want a number > 0", {"lr=-1"}},
-      {own,
-       "override \"batch_size=61\": batch_size: got 61, want at most 60, the number of training samples",
-       {"batch_size=61"}},
-      {own, "override \"oops\": want KEY=VALUE", {"oops"}},
-      {own, "unknown option --cluster, allowed: --help,", {"--cluster", "slurm"}},
-      {own, "did you mean \"--epochs\"?", {"--epoch", "3"}},
-      {own, "--epochs 0: epochs: got 0, want an integer >= 1", {"--epochs", "0"}},
-      // Root may write anywhere, so a file in the way and a file system of the kernel replace a missing
-      // permission.
-      {own, "net.json", {"--logdir", "net.json/runs"}, 3},
-      {own, "/proc/runs", {"--logdir", "/proc/runs"}, 3},
-      {own,
-       "…: File name too long, want a path whose parts have at most 255 bytes each",
-       {"--logdir", std::string(300, 'x')},
-       3},
-  };
-  for (const auto& [file, message, words, code] : cases) {
-    SCOPED_TRACE(message);
-    expect_refused(file, message, words, code);
+  for (const json& row : test::reference_json("bad_commands.json")) {
+    SCOPED_TRACE(row);
+    const std::string file = row.value("file", own);
+    folder_.write("s.json", row.contains("settings") ? SweepFolder::with(row.at("settings")) : file);
+    const json files = row.value("files", json::object());
+    for (const auto& [name, text] : files.items()) folder_.write(name, text);
+    expect_words_refused(row.value("words", std::vector<std::string>{"s.json"}), row.at("message"),
+                         row.value("code", 2));
   }
-  folder_.write("s.json", own);
-  expect_words_refused({"plan", "s.json", "batch_size=61"}, "batch_size: got 61, want at most 60");
-  expect_words_refused({"plna", "s.json"}, "did you mean \"plan\"?");
-  expect_words_refused({"show", "runs"}, "runs: is not there");
-  expect_words_refused({folder_.path().string()}, "has no sweep.json; want the directory of a sweep");
-  folder_.write("data/train-images-idx3-ubyte", "");
-  expect_words_refused({"s.json"}, "train-images-idx3-ubyte: is empty");
-}
-
-TEST_F(BadInput, MissingFile) {
-  expect_words_refused({"nothing.json"}, "nothing.json: no such file");
-  folder_.write("sweeps/fashion.json", "{}");
-  expect_words_refused({"sweeps/fashon.json"},
-                       "sweeps/fashon.json: no such file, did you mean \"sweeps/fashion.json\"?");
 }
 
 TEST_F(BadInput, InitialWeightsThatCannotBeReadAreReportedByPlanAsByARun) {

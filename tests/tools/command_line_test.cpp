@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <new>
 
+#include "tests/support/reference_data.h"
 #include "tests/support/test.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
@@ -115,93 +116,20 @@ TEST_F(CommandLine, RunnerOptionsAreParsed) {
   EXPECT_TRUE(others.runner.retry_failed);
 }
 
+// Rows of command_lines.json: what is typed, and the command with its options, those of flags without values.
 TEST_F(CommandLine, EveryCommandIsFoundWithItsOptions) {
-  const struct {
-    std::vector<std::string> words;
-    std::string command;
-    std::map<std::string, std::vector<std::string>> options;
-  } cases[] = {
-      {{"run", "a.json"}, "run", {{"file", {"a.json"}}}},
-      {{"./plan"}, "run", {{"file", {"./plan"}}}},  // a file whose name is that of a command
-      {{"plan", "a.json", "lr=1", "--json", "--no-deterministic"},
-       "plan",
-       {{"file", {"a.json"}}, {"overrides", {"lr=1"}}, {"--json", {}}, {"--no-deterministic", {}}}},
-      {{"show", "runs/a", "--json"}, "show", {{"directory", {"runs/a"}}, {"--json", {}}}},
-      {{"fsck", "runs/a", "--json"}, "fsck", {{"directory", {"runs/a"}}, {"--json", {}}}},
-      {{"export", "--tag", "Loss/", "runs", "--tag=Accuracy/", "--format", "json", "-o", "a.csv"},
-       "export",
-       {{"logdir", {"runs"}},
-        {"--tag", {"Loss/", "Accuracy/"}},
-        {"--format", {"json"}},
-        {"--output", {"a.csv"}}}},
-      {{"verify", "runs/a", "--runs", "3", "--threads", "2"},
-       "verify",
-       {{"directory", {"runs/a"}}, {"--runs", {"3"}}, {"--threads", {"2"}}}},
-      {{"devices", "--json"}, "devices", {{"--json", {}}}},
-      {{"schema"}, "schema", {}},
-      {{"completion", "zsh"}, "completion", {{"shell", {"zsh"}}}},
-      // Words of earlier versions.
-      {{"ls", "there", "--json"}, "status", {{"directory", {"there"}}, {"--json", {}}}},
-      {{"watch", "runs/a"}, "status", {{"directory", {"runs/a"}}, {"--follow", {}}}},
-  };
-  for (const auto& [words, command, options] : cases) {
-    called(words);
-    EXPECT_EQ(called.command, command) << words[0];
-    EXPECT_EQ(called.options, options) << words[0];
+  for (const auto& row : test::reference_json("command_lines.json").at("calls")) {
+    called(row.at("words"));
+    EXPECT_EQ(called.command, row.at("command").get<std::string>()) << row;
+    EXPECT_EQ(nlohmann::json(called.options), row.at("options")) << row;
   }
   EXPECT_THAT(called.typed, ElementsAre("sweep", "watch", "runs/a")) << "what was typed, to say how to go on";
 }
 
+// Rows of command_lines.json: what is typed, and a part of the message.
 TEST_F(CommandLine, EveryMistakeSaysWhatIsWantedAndRunsNothing) {
-  const struct {
-    std::vector<std::string> words;
-    std::string has;  // a part of the message
-  } mistakes[] = {
-      {{}, "a sweep file is needed, or a command:"},
-      {{}, "sweep SWEEP.json [key=v1,v2,... ...]"},
-      {{}, "--help"},
-      {{"run"},
-       "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]\nTry \"sweep run --help\"."},
-      {{"--quiet"},
-       "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]\nTry \"sweep run --help\"."},
-      {{"plan"}, "a sweep file is needed: sweep plan SWEEP.json"},
-      {{"show"}, "a directory is needed: sweep show runs/NAME"},
-      {{"fsck"}, "a directory is needed: sweep fsck runs/NAME"},
-      {{"verify"}, "a directory is needed: sweep verify runs/NAME"},
-      {{"export"}, "a log directory is needed: sweep export LOGDIR"},
-      {{"completion"}, "a shell is needed: sweep completion bash|zsh|fish"},
-      {{"completion", "csh"}, "csh not in {bash,zsh,fish}"},
-      {{"lr=1"}, "a sweep file is needed in front of lr=1: sweep SWEEP.json lr=1"},
-      {{"a.json", "--threads", "many"}, "--threads"},
-      {{"a.json", "--threads", "-1"}, "--threads"},
-      {{"a.json", "--logdir"}, "--logdir"},
-      {{"export", "runs", "--format", "xml"}, "--format"},
-      {{"lr-find", "a.json", "--logdir", "x"}, "--logdir requires --tensorboard"},
-      // Mistyped commands and options.
-      {{"plna", "x.json"},
-       "plna: no such file, and no command: run, resume, plan, lr-find, show, status, cancel, compare, "
-       "report, fsck, verify, predict, evaluate, export-model, export, import, data, devices, schema, init, "
-       "completion, did you mean \"plan\"?"},
-      {{"rapport", "runs/x"}, "rapport: no such file, and no command: run, "},
-      {{"help", "plna"}, "did you mean \"plan\"?"},
-      {{"a.json", "--log-dir", "x"}, "unknown option --log-dir, allowed: "},
-      {{"a.json", "--log-dir", "x"}, "did you mean \"--logdir\"?"},
-      {{"plan", "a.json", "--retry"},
-       "unknown option --retry, allowed: --help, --name, --epochs, --seed, --deterministic, "
-       "--no-deterministic, --logdir, --fresh, --replace, --jobs, --threads, --pilot, --format, --json"},
-      // What follows two dashes is a program, and none of its words an option.
-      {{"lr=1,2", "--"}, "a program is needed after --"},
-      {{"lr=1,2", "--jbos", "2", "--", "true", "--jbos"}, "unknown option --jbos"},
-  };
-  for (const auto& [words, has] : mistakes) EXPECT_THAT(called.error(words), HasSubstr(has));
-  for (const char* jobs : {"0", "-1", "two", "1.5", "1025"})
-    EXPECT_THAT(called.error({"a.json", std::string("--jobs=") + jobs}),
-                HasSubstr("want 1 to 1024, or auto"));
-  for (const char* option : {"--timeout=", "--max-time="}) {
-    for (const char* seconds : {"-1", "nan", "inf", "soon"})
-      EXPECT_THAT(called.error({"a.json", std::string(option) + seconds}),
-                  HasSubstr("want a number of seconds >= 0"));
-  }
+  for (const auto& row : test::reference_json("command_lines.json").at("mistakes"))
+    EXPECT_THAT(called.error(row.at("words")), HasSubstr(row.at("has").get<std::string>())) << row;
   EXPECT_TRUE(called.command.empty());
 }
 

@@ -140,12 +140,6 @@ TEST_F(OwnRuns, AreCompared) {
   EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
 }
 
-TEST_F(OwnRuns, AreExported) {
-  const Finished finished = run({"export", "mine", "--tag", "Loss/train"});
-  EXPECT_THAT(finished.out, HasSubstr("lr=0.5,Loss/train,1,"));
-  EXPECT_THAT(finished.out, HasSubstr("lr=0.25,Loss/train,2,"));
-}
-
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
   const Finished finished = run({"verify", "mine"}, 2);
   EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program's loop"));

@@ -17,28 +17,23 @@ test::Pixels picture(unsigned label, unsigned sample) {
 
 class OwnPictures : public ProgramFolder {
  protected:
-  OwnPictures() {
-    folder_.write("cnn.json", R"({"layers": [
-      {"type": "conv2d", "out_channels": 8, "kernel_size": 3}, {"type": "relu"}, {"type": "max_pool2d", "kernel_size": 2},
-      {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
-  }
-
-  // Runs a sweep of one run on `dataset`.
-  Finished train(const std::string& dataset, int code = 0) const {
-    folder_.write("s.json",
-                  "{\"dataset\": " + dataset +
-                      R"(, "network": "cnn.json", "optimizer": "adam", "epochs": 8, "batch_size": 10,
-                                    "device": "cpu", "seed": 1})");
-    return run({"s.json"}, code);
+  // Trains on the folder of flowers.
+  Finished train_on_flowers(const std::string& keys,
+                            const std::string& settings = R"("epochs": 8, "batch_size": 10)") const {
+    return train("s", R"({"name": "flowers", "path": "flowers")" + keys + "}",
+                 R"({"type": "conv2d", "out_channels": 8, "kernel_size": 3}, {"type": "relu"},
+                    {"type": "max_pool2d", "kernel_size": 2}, {"type": "flatten"},
+                    {"type": "linear", "out_features": 10})",
+                 settings);
   }
 
   // 40 pictures of each class, JPEG and PNG in turn.
-  void write_pictures(const std::string& name) const {
+  OwnPictures() {
     for (unsigned i = 0; i < 80; ++i) {
       const unsigned label = i / 40;
       const std::string file =
           i % 2 == 0 ? test::jpeg_file(picture(label, i)) : test::png_file(picture(label, i));
-      folder_.write(name + (label == 0 ? "/poppy/" : "/cornflower/") + std::to_string(i) +
+      folder_.write((label == 0 ? "flowers/poppy/" : "flowers/cornflower/") + std::to_string(i) +
                         (i % 2 == 0 ? ".jpg" : ".png"),
                     file);
     }
@@ -46,9 +41,8 @@ class OwnPictures : public ProgramFolder {
 };
 
 TEST_F(OwnPictures, AFolderInColourIsLearnt) {
-  write_pictures("flowers");
   folder_.write("flowers/poppy/broken.jpg", test::jpeg_file(picture(0, 1)).substr(0, 200));
-  const Finished finished = train(R"({"name": "flowers", "path": "flowers", "validation": 0.2, "test": 10})");
+  const Finished finished = train_on_flowers(R"(, "validation": 0.2, "test": 10)");
   EXPECT_THAT(finished.err, HasSubstr("data set \"flowers\": 1 file was skipped: "));
   EXPECT_THAT(finished.err, HasSubstr("broken.jpg ("));
   const json trained = record("s/run");
@@ -64,23 +58,13 @@ TEST_F(OwnPictures, AFolderInColourIsLearnt) {
   EXPECT_NE(data.at("skipped")[0].at("reason"), "");
 }
 
-TEST_F(OwnPictures, AFolderIsResizedAndGrayIfAskedFor) {
-  write_pictures("flowers");
-  train(
-      R"({"name": "flowers", "path": "flowers", "validation": 0.2, "resize": [12, 10], "grayscale": true})");
-  const json dataset = record("s/run").at("config").at("dataset");
-  EXPECT_EQ(dataset.at("resize"), json({12, 10}));
-  EXPECT_EQ(dataset.at("grayscale"), true);
-}
-
 TEST_F(OwnPictures, AreDecodedOnce) {
-  write_pictures("flowers");
   std::this_thread::sleep_for(std::chrono::milliseconds(80));  // until the folder counts as not changing
-  const std::string dataset = R"({"name": "flowers", "path": "flowers", "validation": 0.2})";
-  train(dataset);
+  const std::string keys = R"(, "validation": 0.2)";
+  train_on_flowers(keys);
   const json first = record("s/run");
   std::filesystem::remove_all(path("runs"));
-  train(dataset);
+  train_on_flowers(keys);
   EXPECT_EQ(record("s/run").at("provenance").at("dataset").at("files"),
             first.at("provenance").at("dataset").at("files"));
   for (const char* key : {"loss", "validation_loss"})
@@ -90,16 +74,13 @@ TEST_F(OwnPictures, AreDecodedOnce) {
 
   const test::Environment full("XDG_CACHE_HOME", "/proc");
   std::filesystem::remove_all(path("runs"));
-  EXPECT_THAT(train(dataset).err,
+  EXPECT_THAT(train_on_flowers(keys).err,
               HasSubstr("the decoded images are not kept for the next start: /proc/sweep/decoded: "));
 }
 
 TEST_F(OwnPictures, TensorBoardShowsThemAugmented) {
-  write_pictures("flowers");
-  folder_.write("s.json", R"({"dataset": {"name": "flowers", "path": "flowers"}, "network": "cnn.json",
-      "epochs": 1, "batch_size": 10, "device": "cpu", "seed": 1,
-      "params": {"dataset.augment": [[], ["horizontal_flip", {"cutout": {"size": 4}}]]}})");
-  run({"s.json"});
+  train_on_flowers("", R"("epochs": 1, "batch_size": 10,
+      "params": {"dataset.augment": [[], ["horizontal_flip", {"cutout": {"size": 4}}]]})");
   const json runs = results("s");
   const auto first_image = [&](std::size_t run) {
     return first_picture("s/" + runs.at(run).at("name").get<std::string>());

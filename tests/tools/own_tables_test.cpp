@@ -13,12 +13,11 @@ class OwnTables : public ProgramFolder {
   // Runs a sweep of one run: a hidden layer of 32 and `outputs` outputs. `settings`: further keys.
   Finished train(const std::string& dataset, int outputs, const std::string& settings = "",
                  int code = 0) const {
-    folder_.write("s.json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [
-      {"type": "linear", "out_features": 32}, {"type": "relu"}, {"type": "linear", "out_features": )" +
-                                std::to_string(outputs) +
-                                R"(}]}, "optimizer": "adam", "lr": 0.005, "batch_size": 16, "seed": 1)" +
-                                settings + R"(, "device": "cpu"})");
-    return run({"s.json"}, code);
+    return ProgramFolder::train(
+        "s", dataset,
+        R"({"type": "linear", "out_features": 32}, {"type": "relu"}, {"type": "linear", "out_features": )" +
+            std::to_string(outputs) + "}",
+        R"("lr": 0.005, "batch_size": 16)" + settings, code);
   }
 
   std::string dataset(const std::string& name, const std::string& more = "") const {
@@ -196,40 +195,41 @@ TEST_F(OwnTables, FloatImagesAreLearntToo) {
   }
   folder_.write("own/x.npy", test::npy_file("<f4", "(80, 4, 4)", test::bytes_of(samples)));
   folder_.write("own/y.npy", test::npy_file("<i8", "(80,)", test::bytes_of(labels)));
-  folder_.write("s.json",
-                R"({"dataset": {"name": "own", "path": "own", "validation": 20}, "network": {"layers": [
-    {"type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"type": "relu"}, {"type": "flatten"},
-    {"type": "linear", "out_features": 2}]}, "optimizer": "adam", "lr": 0.01, "batch_size": 10, "epochs": 10,
-    "device": "cpu", "seed": 1})");
-  run({"s.json", "--logdir", "runs"});
+  ProgramFolder::train("s", R"({"name": "own", "path": "own", "validation": 20})",
+                       R"({"type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"type": "relu"},
+                          {"type": "flatten"}, {"type": "linear", "out_features": 2})",
+                       R"("lr": 0.01, "batch_size": 10, "epochs": 10)");
   EXPECT_GT(record("s/run").at("metrics").at("validation_accuracy"), 0.9);
 }
 
 TEST_F(OwnTables, ALossOrNetworkThatDoesNotFitTheTargetsIsRefusedWithOneLine) {
-  const auto expect_refused = [&](const std::string& data, int outputs, const std::string& settings,
-                                  const std::string& message) {
+  const struct {
+    std::string data;
+    int outputs;
+    std::string settings, message;
+  } cases[] = {
+      {dataset("diabetes"), 1, "",
+       "loss: got cross_entropy (the default), but the targets are numbers, want mse, l1, smooth_l1 or "
+       "bce_with_logits"},
+      {dataset("diabetes"), 2, R"(, "loss": "mse")",
+       "the network ends with 2 outputs, want 1, one per target"},
+      {dataset("iris"), 2, R"(, "loss": "mse")", "ends with 2 outputs, want at least 3, one per class"},
+      {dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})",
+       "loss: got 2 class_weights, want 3, one per output of the network"},
+      {dataset("iris"), 3, R"(, "loss": {"class_weights": [1, -1, 2]})", "class_weights: "},
+      {dataset("iris"), 3, R"(, "loss": {"class_weights": [0, 0, 0]})",
+       "loss: got class_weights that are all 0, want one > 0"},
+      {dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")",
+       "iris.csv: has no column \"sepal_size\""},
+      {dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")",
+       "the targets of \"diabetes\" are numbers"},
+  };
+  for (const auto& [data, outputs, settings, message] : cases) {
     const Finished finished = train(data, outputs, settings, 2);
     EXPECT_THAT(finished.err, HasSubstr(message));
     EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
     EXPECT_FALSE(exists("runs"));
-  };
-  expect_refused(
-      dataset("diabetes"), 1, "",
-      "loss: got cross_entropy (the default), but the targets are numbers, want mse, l1, smooth_l1 or "
-      "bce_with_logits");
-  expect_refused(dataset("diabetes"), 2, R"(, "loss": "mse")",
-                 "the network ends with 2 outputs, want 1, one per target");
-  expect_refused(dataset("iris"), 2, R"(, "loss": "mse")",
-                 "ends with 2 outputs, want at least 3, one per class");
-  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})",
-                 "loss: got 2 class_weights, want 3, one per output of the network");
-  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, -1, 2]})", "class_weights: ");
-  expect_refused(dataset("iris"), 3, R"(, "loss": {"class_weights": [0, 0, 0]})",
-                 "loss: got class_weights that are all 0, want one > 0");
-  expect_refused(dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")",
-                 "iris.csv: has no column \"sepal_size\"");
-  expect_refused(dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")",
-                 "the targets of \"diabetes\" are numbers");
+  }
 }
 
 TEST_F(OwnTables, ALossThatIsNotFiniteOnTheTestSetIsDivergence) {

@@ -29,11 +29,6 @@ TEST_F(ParallelProgram, SaysHowLongDevicesWaitedForEachOther) {
   EXPECT_FALSE(record("alone/run").at("epochs").at(0).contains("communication_seconds"));
 }
 
-TEST_F(ParallelProgram, WithAStageThatTheNetworkDoesNotHaveIsRefused) {
-  EXPECT_THAT(run({"s.json", R"(parallel={"model": {"fc1": "cpu:1"}})"}, 2).err,
-              HasSubstr("no layer fits \"fc1\""));
-}
-
 TEST_F(ParallelProgram, InSeveralProcessesGivesTheSameBits) {
   if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty()) GTEST_SKIP() << reason;
   run({"s.json", "epochs=2", "name=one", "--quiet"});

@@ -85,11 +85,6 @@ TEST_F(Resume, GoesOnInADirectoryThatIsCalledOtherwiseThanTheSweep) {
   EXPECT_FALSE(exists("runs/s-3"));
 }
 
-TEST_F(Resume, RefusesWhatIsNoDirectoryOfASweep) {
-  EXPECT_THAT(run({"resume", "runs/none"}, 2).err, HasSubstr("runs/none: is not there; want the directory"));
-  EXPECT_THAT(run({"resume", "sweeps"}, 2).err, HasSubstr("sweeps: has no sweep.json; want the directory"));
-}
-
 TEST_F(Resume, TheLineThatSaysHowToGoOnCanBeTyped) {
   const std::string words = " sweeps/s.json epochs=1000000 --max-time 0.2";
   EXPECT_THAT(run_shell("$SWEEP" + words, 75).err,

@@ -9,15 +9,6 @@ namespace sweep::testing::trained_runs_test {
 
 class TrainedRuns : public ProgramFolder {
  protected:
-  // Trains `name`, whose settings are those after "dataset": …
-  void train(const std::string& name, const std::string& dataset, const std::string& layers,
-             const std::string& settings) const {
-    folder_.write(name + ".json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [)" + layers +
-                                      R"(]}, "device": "cpu", "seed": 1, "optimizer": "adam", )" + settings +
-                                      "}");
-    run({name + ".json", "--quiet"});
-  }
-
   void train_table(const std::string& table, int outputs,
                    const std::string& settings = "\"epochs\": 10") const {
     train(table,
