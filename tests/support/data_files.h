@@ -27,21 +27,37 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// `window_bits`: as zlib's deflateInit2() takes them, which choose what is around the data.
-inline std::string deflated(std::string_view content, int window_bits) {
+enum class DeflateFormat { kRaw = -MAX_WBITS, kZlib = MAX_WBITS, kGzip = MAX_WBITS + 16 };
+
+/// `content` and then `zeros` bytes of 0, deflated piece by piece: a test that runs the program may not hold
+/// many itself, as a child's peak memory is counted from its parent's.
+inline std::string deflated(std::string_view content, DeflateFormat format, std::uint64_t zeros = 0) {
   z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::runtime_error("deflate");
-  out.resize(stream.total_out);
+  deflateInit2(&stream, 6, Z_DEFLATED, static_cast<int>(format), 8, Z_DEFAULT_STRATEGY);
+  std::string file;
+  std::vector<char> out(1 << 16);
+  const auto add = [&](std::string_view piece, bool is_last) {
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    stream.avail_in = static_cast<uInt>(piece.size());
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(out.data());
+      stream.avail_out = static_cast<uInt>(out.size());
+      if (deflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+        throw std::runtime_error("deflate");
+      file.append(out.data(), out.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  };
+  add(content, zeros == 0);
+  const std::string piece(std::min<std::uint64_t>(zeros, 1 << 20), '\0');
+  while (zeros > 0) {
+    const std::string_view part = std::string_view(piece).substr(0, zeros);
+    zeros -= part.size();
+    add(part, zeros == 0);
+  }
   deflateEnd(&stream);
-  return out;
+  return file;
 }
-inline std::string gzip(std::string_view content) { return deflated(content, MAX_WBITS + 16); }
+inline std::string gzip(std::string_view content) { return deflated(content, DeflateFormat::kGzip); }
 
 /// The bytes of an IDX file, as http://yann.lecun.com/exdb/mnist/ describes them.
 inline std::string idx(const std::vector<std::uint32_t>& extents, std::string_view values) {
@@ -116,7 +132,7 @@ inline std::string zip_file(const std::vector<ZipMember>& members, std::uint32_t
   const auto& number = little_endian;
   std::string file, directory;
   for (const ZipMember& member : members) {
-    const std::string data = member.deflated ? deflated(member.content, -MAX_WBITS) : member.content;
+    const std::string data = member.deflated ? deflated(member.content, DeflateFormat::kRaw) : member.content;
     const auto crc = crc32(0, reinterpret_cast<const Bytef*>(member.content.data()),
                            static_cast<uInt>(member.content.size()));
     const std::string common = number(member.deflated ? 8 : 0, 2) + number(0, 4) +

@@ -33,44 +33,13 @@ constexpr char kDebiansFashion[] = "/usr/share/datasets/fashion-mnist";
 
 // Files that are small and claim, or expand to, far more than they are.
 
-enum class DeflateFormat { kRaw = -MAX_WBITS, kZlib = MAX_WBITS, kGzip = MAX_WBITS + 16 };
-
-// `prefix` and then `zeros` bytes of 0, deflated piece by piece: a test that runs the program may not hold
-// them itself, as a child's peak memory is counted from its parent's.
-std::string deflated_zeros(std::string prefix, std::uint64_t zeros, DeflateFormat format) {
-  z_stream stream{};
-  deflateInit2(&stream, 1, Z_DEFLATED, static_cast<int>(format), 9, Z_DEFAULT_STRATEGY);
-  std::string file;
-  std::vector<char> out(1 << 16);
-  const auto deflate_all = [&](std::string& piece, int flush) {
-    stream.next_in = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_in = static_cast<uInt>(piece.size());
-    do {
-      stream.next_out = reinterpret_cast<Bytef*>(out.data());
-      stream.avail_out = static_cast<uInt>(out.size());
-      if (deflate(&stream, flush) == Z_STREAM_ERROR) throw std::runtime_error("deflate");
-      file.append(out.data(), out.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
-  };
-  deflate_all(prefix, Z_NO_FLUSH);
-  std::string piece(1 << 20, '\0');
-  for (; zeros > 0; zeros -= piece.size()) {
-    piece.resize(std::min<std::uint64_t>(zeros, piece.size()));
-    deflate_all(piece, Z_NO_FLUSH);
-  }
-  piece.clear();
-  deflate_all(piece, Z_FINISH);
-  deflateEnd(&stream);
-  return file;
-}
-
 // A whole and correct black PNG of `bits` bits per pixel: 1 or 8 for gray, 24 for colour.
 std::string black_png(std::uint32_t height, std::uint32_t width, unsigned bits) {
   const bool colour = bits == 24;
   // Each row begins with the byte of its filter.
   const std::uint64_t bytes = (1 + (std::uint64_t{width} * bits + 7) / 8) * height;
   return test::png_with(width, height, colour ? 8 : bits, colour ? 2 : 0,
-                        deflated_zeros("", bytes, DeflateFormat::kZlib));
+                        test::deflated("", test::DeflateFormat::kZlib, bytes));
 }
 
 // A progressive JPEG of few bytes whose last scan is repeated until it takes a reader minutes.
@@ -178,7 +147,7 @@ std::vector<Kind> kinds_of_damage() {
       {"GzipBomb", Fate::kRefused,
        idx_images(
            [] {
-             return deflated_zeros(test::idx({100'000, 28, 28}, ""), 78'400'000, DeflateFormat::kGzip);
+             return test::deflated(test::idx({100'000, 28, 28}, ""), test::DeflateFormat::kGzip, 78'400'000);
            },
            ".gz"),
        "data/train-images-idx3-ubyte.gz: is cut short: its header promises [100000, 28, 28] values of 1 "
