@@ -60,10 +60,11 @@ std::vector<std::string> known_ids(const std::vector<SlurmJob>& jobs) {
   return ids;
 }
 
-void set_tasks(std::vector<SlurmJob>& jobs, const std::vector<SlurmTask>& tasks) {
-  for (SlurmJob& job : jobs) {
+// Gives each job its tasks.
+void share_out_tasks(SlurmStatus& status) {
+  for (SlurmJob& job : status.jobs) {
     job.known.clear();
-    std::ranges::copy_if(tasks, std::back_inserter(job.known),
+    std::ranges::copy_if(status.tasks, std::back_inserter(job.known),
                          [&job](const SlurmTask& task) { return task.job == job.id; });
   }
 }
@@ -163,14 +164,11 @@ std::size_t SlurmStatus::running() const { return sum_over_arrays(jobs, &SlurmJo
 
 std::size_t SlurmStatus::waiting() const { return sum_over_arrays(jobs, &SlurmJob::waiting); }
 
-bool SlurmStatus::any_live() const {
-  return std::ranges::any_of(jobs, [](const SlurmJob& job) { return job.live() > 0; });
-}
+bool SlurmStatus::any_live() const { return std::ranges::any_of(tasks, is_alive, &SlurmTask::state); }
 
 std::vector<SlurmTask> SlurmStatus::held_after_failed_launch() const {
   std::vector<SlurmTask> held;
-  for (const SlurmJob& job : jobs)
-    std::ranges::copy_if(job.known, std::back_inserter(held), is_held_after_failed_launch);
+  std::ranges::copy_if(tasks, std::back_inserter(held), is_held_after_failed_launch);
   return held;
 }
 
@@ -202,12 +200,10 @@ std::vector<SlurmJob> read_slurm_jobs(const fs::path& directory) {
 }
 
 SlurmStatus slurm_status(const fs::path& directory, SlurmClient& client) {
-  SlurmStatus status{.jobs = read_slurm_jobs(directory)};
-  const TaskQueue queue = client.recent_tasks(known_ids(status.jobs));
-  set_tasks(status.jobs, queue.tasks);
-  status.known = queue.known;
-  status.error = queue.error;
-  status.age = queue.age;
+  SlurmStatus status;
+  status.jobs = read_slurm_jobs(directory);
+  static_cast<TaskQueue&>(status) = client.recent_tasks(known_ids(status.jobs));
+  share_out_tasks(status);
   return status;
 }
 
@@ -240,8 +236,9 @@ void LockedSlurmJobs::settle_unanswered() {
 }
 
 void LockedSlurmJobs::ask() {
-  set_tasks(jobs(), client_.tasks(known_ids(jobs())));
+  status_.tasks = client_.tasks(known_ids(jobs()));
   status_.known = true;
+  share_out_tasks(status_);
 }
 
 void LockedSlurmJobs::write() const {

@@ -34,11 +34,9 @@ struct SlurmJob {
   std::size_t live() const { return running() + waiting(); }
 };
 
-struct SlurmStatus {
-  std::vector<SlurmJob> jobs = {};  // in the order in which they were submitted
-  bool known = false;               // whether Slurm has answered; else no task is known
-  std::string error = {};           // why not
-  double age = 0;                   // of the answer, in seconds
+/// The jobs, and Slurm's answer about the tasks of all of them.
+struct SlurmStatus : TaskQueue {
+  std::vector<SlurmJob> jobs;  // in the order in which they were submitted
 
   std::size_t running() const;  // tasks that train, of all jobs
   std::size_t waiting() const;
