@@ -2,7 +2,6 @@
 // scikit-learn does.
 
 #include "runmanager/text/csv.h"
-#include "tests/support/data_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 
@@ -47,25 +46,6 @@ TEST_F(OwnTables, AreLearntAsWellAsByScikitLearn) {
   const Finished exported = run({"export", "runs/diabetes.mean"});
   EXPECT_NE(exported.out.find("R2/train,"), std::string::npos) << "the mean of the repeats";
   EXPECT_NE(exported.out.find("Std/R2/train,"), std::string::npos) << "and their deviation";
-}
-
-TEST_F(OwnTables, KeepTheirNormalisationWithTheRun) {
-  train(dataset("iris"), 3);
-  const json data = record("s/run").at("provenance").at("dataset");
-  EXPECT_EQ(data.at("features"), json({"sepal_length", "sepal_width", "petal_length", "petal_width"}));
-  const auto rows = parse_csv_text(read_file(test::table_path("iris.csv")), "iris");
-  double sum = 0, squares = 0, count = 0;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    if (rows[i].back() != "train") continue;
-    const double value = std::stod(rows[i][2]);
-    sum += value;
-    squares += value * value;
-    ++count;
-  }
-  const double mean = sum / count;
-  EXPECT_NEAR(data.at("normalize").at("mean")[2].get<double>(), mean, 1e-6);
-  EXPECT_NEAR(data.at("normalize").at("std")[2].get<double>(), std::sqrt(squares / count - mean * mean),
-              1e-6);
 }
 
 TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
@@ -184,49 +164,13 @@ TEST_F(OwnTables, MissingValuesAndCategories) {
   EXPECT_FALSE(ordinal.contains("normalize"));
 }
 
-TEST_F(OwnTables, FloatImagesAreLearntToo) {
-  std::vector<float> samples;
-  std::vector<std::int64_t> labels;
-  for (int i = 0; i < 80; ++i) {
-    labels.push_back(i % 2);
-    for (int value = 0; value < 16; ++value)
-      samples.push_back(0.01f * static_cast<float>((i * 7 + value * 3) % 11) +
-                        (value / 8 == i % 2 ? 0.6f : 0.0f));
-  }
-  folder_.write("own/x.npy", test::npy_file("<f4", "(80, 4, 4)", test::bytes_of(samples)));
-  folder_.write("own/y.npy", test::npy_file("<i8", "(80,)", test::bytes_of(labels)));
-  ProgramFolder::train("s", R"({"name": "own", "path": "own", "validation": 20})",
-                       R"({"type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"type": "relu"},
-                          {"type": "flatten"}, {"type": "linear", "out_features": 2})",
-                       R"("lr": 0.01, "batch_size": 10, "epochs": 10)");
-  EXPECT_GT(record("s/run").at("metrics").at("validation_accuracy"), 0.9);
-}
-
+// Rows of bad_targets.json: a table with further keys of the data set, the outputs of the network, further
+// settings, and a part of the message.
 TEST_F(OwnTables, ALossOrNetworkThatDoesNotFitTheTargetsIsRefusedWithOneLine) {
-  const struct {
-    std::string data;
-    int outputs;
-    std::string settings, message;
-  } cases[] = {
-      {dataset("diabetes"), 1, "",
-       "loss: got cross_entropy (the default), but the targets are numbers, want mse, l1, smooth_l1 or "
-       "bce_with_logits"},
-      {dataset("diabetes"), 2, R"(, "loss": "mse")",
-       "the network ends with 2 outputs, want 1, one per target"},
-      {dataset("iris"), 2, R"(, "loss": "mse")", "ends with 2 outputs, want at least 3, one per class"},
-      {dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})",
-       "loss: got 2 class_weights, want 3, one per output of the network"},
-      {dataset("iris"), 3, R"(, "loss": {"class_weights": [1, -1, 2]})", "class_weights: "},
-      {dataset("iris"), 3, R"(, "loss": {"class_weights": [0, 0, 0]})",
-       "loss: got class_weights that are all 0, want one > 0"},
-      {dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")",
-       "iris.csv: has no column \"sepal_size\""},
-      {dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")",
-       "the targets of \"diabetes\" are numbers"},
-  };
-  for (const auto& [data, outputs, settings, message] : cases) {
-    const Finished finished = train(data, outputs, settings, 2);
-    EXPECT_THAT(finished.err, HasSubstr(message));
+  for (const json& row : test::reference_json("bad_targets.json")) {
+    const Finished finished = train(dataset(row.at("table"), row.value("dataset", "")), row.at("outputs"),
+                                    row.value("settings", ""), 2);
+    EXPECT_THAT(finished.err, HasSubstr(row.at("message").get<std::string>()));
     EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
     EXPECT_FALSE(exists("runs"));
   }

@@ -1,6 +1,6 @@
 // The shipped sweeps on the data that they name, unchanged except for what would take long. curves_test.cpp
 // and tests/core/engine/training_test.cpp compare trainings with PyTorch's.
-// Sweeps of pictures that are not here run on generated ones in tutorials_test.cpp.
+// Sweeps of pictures that are not here run on generated ones.
 
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/generated_pictures.h"

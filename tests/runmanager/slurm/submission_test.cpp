@@ -30,6 +30,12 @@ class SubmissionTest : public ::testing::Test {
     return read_task_lists(options_.directory, job.comment).value();
   }
   std::vector<SlurmJob> jobs() const { return read_slurm_jobs(options_.directory); }
+  // What is said of these lines of squeue while so many runs are not done.
+  std::string status_text(const std::string& queue, std::size_t runs) const {
+    slurm_.set_queue(queue);
+    SlurmClient client;  // which has not asked yet
+    return slurm_status_text(slurm_status(options_.directory, client), runs, options_.directory);
+  }
 
   test::TemporaryDirectory folder_;
   FakeSlurm slurm_;
@@ -207,19 +213,14 @@ TEST_F(SubmissionTest, DoesNotTakeTasksOfASlurmThatDoesNotAnswerForEnded) {
 
 TEST_F(SubmissionTest, SaysWhyTasksWaitAndWhatEndedBadly) {
   submit({{kCpu, 8}});
-  client_ = SlurmClient();
-  slurm_.set_queue(
-      "101|0|RUNNING|None\n101|1|PENDING|Resources\n101|2|OUT_OF_MEMORY|OutOfMemory\n101|3|COMPLETED|None\n"
-      "102|N/A|PENDING|Dependency\n");
-  const std::string text =
-      slurm_status_text(slurm_status(options_.directory, client_), 3, options_.directory);
   EXPECT_THAT(
-      text, AllOf(HasSubstr("job 101, tasks on cpu: 1 run, 1 wait (Resources: the nodes it needs are busy)"),
-                  HasSubstr("1 out_of_memory"), HasSubstr("job 102, report: 1 wait")));
-  EXPECT_THAT(text, Not(HasSubstr("no task is left")));
-  slurm_.set_queue("101|0|COMPLETED|None\n");
-  client_ = SlurmClient();
-  EXPECT_THAT(slurm_status_text(slurm_status(options_.directory, client_), 3, options_.directory),
+      status_text("101|0|RUNNING|None\n101|1|PENDING|Resources\n101|2|OUT_OF_MEMORY|OutOfMemory\n"
+                  "101|3|COMPLETED|None\n102|N/A|PENDING|Dependency\n",
+                  3),
+      AllOf(HasSubstr("job 101, tasks on cpu: 1 run, 1 wait (Resources: the nodes it needs are busy)"),
+            HasSubstr("1 out_of_memory"), HasSubstr("job 102, report: 1 wait"),
+            Not(HasSubstr("no task is left"))));
+  EXPECT_THAT(status_text("101|0|COMPLETED|None\n", 3),
               HasSubstr("3 runs are not done, and no task is left to train them"));
 }
 
@@ -253,15 +254,13 @@ TEST_F(SubmissionTest, ATaskThatStartedMeanwhileNeedNotBeLetGo) {
 
 TEST_F(SubmissionTest, SaysWhatToDoAboutTasksThatAreHeld) {
   submit({{kCpu, 5}});
-  client_ = SlurmClient();
-  slurm_.set_queue(kLaunchFailed);
-  const SlurmStatus status = slurm_status(options_.directory, client_);
-  EXPECT_THAT(status.held_after_failed_launch(), SizeIs(3));
-  EXPECT_THAT(slurm_status_text(status, 5, options_.directory),
+  EXPECT_THAT(status_text(kLaunchFailed, 5),
               AllOf(HasSubstr("launch failed requeued held: a node could not start it"),
                     HasSubstr("launch_failed_requeued_held: a node could not start it"),
                     HasSubstr("JobHeldUser: it is held: scontrol release lets it go"),
                     HasSubstr("JobHeldAdmin: an administrator holds it")));
+  client_ = SlurmClient();
+  EXPECT_THAT(slurm_status(options_.directory, client_).held_after_failed_launch(), SizeIs(3));
   EXPECT_THAT(slurm_.calls("scontrol release"), IsEmpty()) << "who only looks changes nothing";
 }
 
@@ -282,22 +281,19 @@ class TaskEnd : public SubmissionTest {
       count_{"SLURM_RESTART_COUNT", nullptr};
 };
 
-TEST_F(TaskEnd, PutsItselfBackByTheNameOfItsTask) {
+TEST_F(TaskEnd, PutsItselfBackByTheNameOfItsTaskAsOftenAsItMay) {
+  const auto end = [this](int code) { return end_slurm_task(code, options_.directory, false, client_); };
   EXPECT_TRUE(is_slurm_task());
-  EXPECT_EQ(end_slurm_task(75, options_.directory, false, client_), 75);
+  for (const int code : {0, 1, 3, 143}) EXPECT_EQ(end(code), code) << "other ends are left alone";
+  {
+    const test::Environment count("SLURM_RESTART_COUNT", "2");
+    EXPECT_EQ(end(75), 75);
+  }
+  EXPECT_THAT(slurm_.calls(), IsEmpty());
+  EXPECT_EQ(end(75), 75);
   EXPECT_THAT(slurm_.calls(), ElementsAre("scontrol requeue 101_7"));
-}
-
-TEST_F(TaskEnd, DoesSoOnlyAsOftenAsItMay) {
-  const test::Environment count("SLURM_RESTART_COUNT", "2");
-  end_slurm_task(75, options_.directory, false, client_);
-  EXPECT_THAT(slurm_.calls(), IsEmpty());
-}
-
-TEST_F(TaskEnd, LeavesOtherEndsAlone) {
-  for (const int code : {0, 1, 3, 143})
-    EXPECT_EQ(end_slurm_task(code, options_.directory, false, client_), code);
-  EXPECT_THAT(slurm_.calls(), IsEmpty());
+  slurm_.fail("scontrol", "scontrol: error: Requested operation is presently disabled for job 101\n");
+  EXPECT_EQ(end(75), 75) << "it survives a refusal";
 }
 
 TEST_F(TaskEnd, EndsTheOthersWhereOneFailureIsEnough) {
@@ -305,11 +301,6 @@ TEST_F(TaskEnd, EndsTheOthersWhereOneFailureIsEnough) {
   slurm_.set_queue("101|0|RUNNING|None\n");
   EXPECT_EQ(end_slurm_task(1, options_.directory, true, client_), 1);
   EXPECT_THAT(slurm_.calls("scancel"), ElementsAre("scancel 101"));
-}
-
-TEST_F(TaskEnd, SurvivesARefusal) {
-  slurm_.fail("scontrol", "scontrol: error: Requested operation is presently disabled for job 101\n");
-  EXPECT_EQ(end_slurm_task(75, options_.directory, false, client_), 75);
 }
 
 }  // namespace sweep::testing::submission_test

@@ -290,22 +290,6 @@ TEST_F(PopulationSearch, OtherMembersAreRefusedBeforeAnythingIsTrained) {
   EXPECT_EQ(read_file(sweep.directory / "results.csv"), results);
 }
 
-TEST_F(PopulationSearch, MoreEpochsContinueIt) {
-  const Outcome expected = outcome_of(run("whole"));
-  EXPECT_EQ(run("runs", {"epochs=4"}).exit_code, 0);
-  const SweepOutcome sweep = run("runs");
-  EXPECT_EQ(sweep.exit_code, 0);
-  expect_same(outcome_of(sweep), expected);
-}
-
-TEST_F(PopulationSearch, ATargetEndsIt) {
-  write_population({{"target", 100.0}});
-  const SweepOutcome sweep = run("runs");
-  EXPECT_EQ(sweep.runs.size(), 4U);
-  EXPECT_EQ(count(sweep, RunStatus::kCompleted), 4U);
-  EXPECT_EQ(sweep.exit_code, 0);
-}
-
 TEST_F(PopulationSearch, CopiesAreVerified) {
   const SweepOutcome sweep = run("runs");
   VerifyOptions options;

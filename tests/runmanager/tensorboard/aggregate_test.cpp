@@ -193,12 +193,17 @@ TEST_F(AggregateRunsTest, OfCombinationsThatHaveAnotherNameNowAreRemoved) {
   EXPECT_FALSE(fs::exists(means()));
 }
 
-TEST_F(AggregateRunsTest, AreNotThereWithoutRepeatsOrWithOne) {
-  const SweepOutcome plain = world_.run(small_sweep());
-  EXPECT_EQ(directories(plain.directory), (std::set<std::string>{plain.runs[0].name, plain.runs[1].name}));
-  World other;
-  const SweepOutcome once = other.run(repeated_sweep(1));
-  EXPECT_EQ(directories(once.directory), (std::set<std::string>{once.runs[0].name, once.runs[1].name}));
+TEST(AggregateRuns, AreNotThereWithoutRepeatsWithOneOrForSkippedRuns) {
+  Sweep skipped = repeated_sweep(2);
+  for (RunConfig& run : skipped.runs) run.device = "cuda";
+  for (const Sweep& sweep : {small_sweep(), repeated_sweep(1), skipped}) {
+    World world;
+    const SweepOutcome outcome = world.run(sweep);
+    std::set<std::string> names;
+    for (const RunRecord& run : outcome.runs) names.insert(run.name);
+    EXPECT_EQ(directories(outcome.directory), names);
+    EXPECT_FALSE(fs::exists(world.options.logdir / "small.mean"));
+  }
 }
 
 TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
@@ -235,14 +240,6 @@ TEST_F(AggregateRunsTest, GoWhenTheirRunsAreToBeTrainedAgainAndComeAtTheirEnd) {
   EXPECT_EQ(seen, 13u);
   EXPECT_TRUE(fs::exists(mean()));
   EXPECT_FALSE(fs::exists(mean("lr=0.25")));
-}
-
-TEST_F(AggregateRunsTest, AreNotThereForSkippedRuns) {
-  Sweep sweep = repeated_sweep(2);
-  for (RunConfig& run : sweep.runs) run.device = "cuda";
-  const SweepOutcome outcome = world_.run(sweep);
-  EXPECT_EQ(directories(outcome.directory).size(), 4u);
-  EXPECT_FALSE(fs::exists(means()));
 }
 
 TEST(AggregateNames, DifferOnEveryFileSystem) {

@@ -164,12 +164,6 @@ TEST(ResultsTable, ShowsAPersonsOwnMetrics) {
   EXPECT_THAT(results_table({record}, {"optimizer"}, {.columns = {"bleu"}}), HasSubstr("0.3750"));
 }
 
-TEST(ResultsTable, SuggestsAColumnByItsTitle) {
-  EXPECT_THAT(message_of<ConfigError>(
-                  [] { results_table(searched_runs(), {"optimizer"}, {.columns = {"val_acc"}}); }),
-              HasSubstr("did you mean \"validation_accuracy\"?"));
-}
-
 TEST(FormattedResults, HavePlainNumbersInCsvAndTextElsewhere) {
   const std::vector<RunRecord> runs = {run("a|b", RunStatus::kCompleted, 0.5)};
   EXPECT_THAT(formatted_results(runs, {"optimizer"}, TableFormat::kCsv),
@@ -266,13 +260,11 @@ TEST(ResultsTable, HasTheColumnsThatAreAskedForInTheirOrder) {
   EXPECT_THAT(table, StartsWith("  val acc  optimizer  img/s\n"));
   EXPECT_THAT(table, HasSubstr("  25.00%  a          30.0k\n"));
   EXPECT_THAT(table, Not(HasSubstr("left out"))) << "what is asked for is shown, however wide";
-  try {
-    results_table(runs, {"optimizer", "lr"}, {.columns = {"lr", "val_accuracy"}});
-    FAIL() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("there is no column \"val_accuracy\", want optimizer, lr, status, epochs, loss"));
-  }
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                results_table(runs, {"optimizer", "lr"}, {.columns = {"lr", "val_acc"}});
+              }),
+              AllOf(HasSubstr("there is no column \"val_acc\", want optimizer, lr, status, epochs, loss"),
+                    HasSubstr("did you mean \"validation_accuracy\"?")));
 }
 
 TextTable times() {

@@ -1,6 +1,4 @@
-// Whole sweeps with the CPU's engine on a data set that can be learned in a moment.
-
-#include <fmt/format.h>
+// The profile of the graph that a sweep with the CPU's engine leaves.
 
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"

@@ -266,14 +266,6 @@ TEST_F(RunManagerTest, WritesTheSameChartLayoutInEveryRun) {
   EXPECT_EQ(layouts[0], layouts[1]) << "TensorBoard drops equal charts when it merges layouts";
 }
 
-TEST_F(RunManagerTest, ReplacesTheFilesOfAnEarlierStart) {
-  for (int i = 0; i < 2; ++i) {
-    begin_epoch().end_epoch();
-    manager_->end_run();
-  }
-  EXPECT_THAT(values_of("Loss/train"), SizeIs(1));
-}
-
 TEST_F(RunManagerTest, RefusesCallsOutOfOrder) {
   RunManager& manager = this->manager();
   EXPECT_THROW(manager.begin_epoch(), std::logic_error);
