@@ -30,13 +30,8 @@ class SweepFolder {
   /// Returns the message of the ConfigError or DataError; if there is none, fails the test and returns "".
   std::string error(const std::string& text, const std::vector<std::string>& overrides = {},
                     LoadOptions options = {}) const {
-    try {
-      load(text, overrides, options);
-    } catch (const Error& error) {
-      return without_folder(error.what());
-    }
-    ADD_FAILURE() << "accepted: " << text;
-    return "";
+    SCOPED_TRACE(text);
+    return without_folder(test::message_of<Error>([&] { load(text, overrides, options); }));
   }
 
   /// Returns a good file with `more` after its data set and network: `"lr": 0.1, "params": {…}`.

@@ -11,6 +11,7 @@
 namespace sweep::sweep_file_test {
 
 using LoadSweep = testing::InSweepFolder;
+using Overrides = testing::InSweepFolder;
 
 // A run is read from its resolved settings, as EveryKeyReachesTheRun proves.
 TEST_F(LoadSweep, EverySettingHasADefault) {
@@ -181,13 +182,8 @@ TEST_F(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   const Sweep sweep = folder.load(
       R"({"dataset": {"name": "mine", "path": "d"}, "network": "net.json", "params": {"batch_size": [5, 50]}})");
   const auto sizes = [](const DatasetSpec&) { return DataSizes{{1, 28, 28}, 10, 20}; };
-  try {
-    check_against_data(sweep, sizes);
-    FAIL();
-  } catch (const ConfigError& error) {
-    EXPECT_EQ(folder.without_folder(error.what()),
-              "s.json:1:96: params.batch_size.1: got 50, want at most 20, the number of training samples");
-  }
+  EXPECT_EQ(folder.without_folder(message_of<ConfigError>([&] { check_against_data(sweep, sizes); })),
+            "s.json:1:96: params.batch_size.1: got 50, want at most 20, the number of training samples");
   EXPECT_NO_THROW(check_against_data(sweep, [](const DatasetSpec&) { return DataSizes{{3, 9, 9}, 10, 50}; }));
 }
 
@@ -213,6 +209,43 @@ TEST_F(LoadSweep, TakesLinearTimeForManyRuns) {
     EXPECT_EQ(sweep.runs.back().name, "seed=" + last);
   };
   EXPECT_LT(test::growth(expand, 1'500), test::kLinearGrowth);
+}
+
+// Options of the command line that are overrides.
+
+TEST_F(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
+  LoadOptions options;
+  options.epochs = "2";
+  options.seed = "3";
+  options.deterministic = false;
+  EXPECT_EQ(SweepFolder().error(R"({"command": ["true"]})", {}, options),
+            "--epochs 2: is for networks, want epochs=2 for a parameter of the program\n"
+            "--no-deterministic: is for networks, want deterministic=false for a parameter of the program");
+}
+
+TEST_F(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
+  LoadOptions options;
+  options.epochs = "9";
+  options.seed = "8";
+  const Sweep sweep =
+      folder.load(SweepFolder::with(R"("epochs": 5, "params": {"seed": [1, 2]})"), {}, options);
+  ASSERT_EQ(sweep.runs.size(), 1u);
+  EXPECT_EQ(sweep.runs[0].epochs, 9);
+  EXPECT_EQ(sweep.runs[0].seed, 8u);
+  options.epochs = "many";
+  EXPECT_EQ(folder.error(SweepFolder::with("\"lr\": 1"), {}, options),
+            "--epochs many: epochs: got \"many\", want an integer >= 1");
+}
+
+TEST_F(Overrides, TheDeterministicOptionReplacesAnAxis) {
+  LoadOptions options;
+  for (const bool deterministic : {true, false}) {
+    options.deterministic = deterministic;
+    const Sweep sweep =
+        folder.load(SweepFolder::with(R"("params": {"deterministic": [true, false]})"), {}, options);
+    ASSERT_EQ(sweep.runs.size(), 1u);
+    EXPECT_EQ(sweep.runs[0].deterministic, deterministic);
+  }
 }
 
 }  // namespace sweep::sweep_file_test
