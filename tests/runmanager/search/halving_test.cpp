@@ -187,6 +187,9 @@ TEST(Asha, SendsTrialsOnAsTheirResultsAllow) {
       {Asha{four, 2, 1}, "1: 5 3", {1, 2, 0, 0}, "the best of eta results goes on"},
       {Asha{four, 2, 1}, "1: 5 3 | 2: . 3", {1, 2, 1, 0}, "then the next trial begins"},
       {Asha{four, 2, 1}, "1: 5 3 9 4 | 2: . 3", {1, 2, 1, 2}, "the second of four is of the best half"},
+      {Asha{four, 2, 2}, "1: 5 3 . | 2: . 3", {1, 2, 1, 0, 0}, "a free worker waits for an earlier result"},
+      {Asha{four, 2, 2}, "1: 5 3 1 | 2: . 3", {1, 2, 2, 1, 0}, "which may send its trial on"},
+      {Asha{four, 2, 2}, "1: 5 3 9 | 2: . 3", {1, 2, 1, 1, 1}, "or begin another"},
       {Asha{{1, 2}, 4, 1}, "1: x 2 2 2", {1, 2, 1, 1}, "an equal earlier one first, failed ones never"}};
   for (const auto& [asha, results, until, claim] : games) {
     const SearchState state = asha.play(until.size(), false, results, no_target);
