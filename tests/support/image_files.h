@@ -74,13 +74,17 @@ inline std::string jpeg_file(const Pixels& pixels, const JpegOptions& options = 
   return file;
 }
 
-/// `jpeg` with EXIF data that says `orientation`, in the byte order given.
-inline std::string with_orientation(const std::string& jpeg, int orientation, bool highest_first = false) {
+/// EXIF data that says `orientation`, in the byte order given.
+inline std::string exif_data(int orientation, bool highest_first = false) {
   const auto& number = highest_first ? big_endian : little_endian;
-  const std::string tiff = (highest_first ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) +
-                           number(0x112, 2) + number(3, 2) + number(1, 4) +
-                           number(static_cast<unsigned>(orientation), 2) + number(0, 2) + number(0, 4);
-  const std::string data = std::string("Exif\0\0", 6) + tiff;
+  return std::string("Exif\0\0", 6) + (highest_first ? "MM" : "II") + number(42, 2) + number(8, 4) +
+         number(1, 2) + number(0x112, 2) + number(3, 2) + number(1, 4) +
+         number(static_cast<unsigned>(orientation), 2) + number(0, 2) + number(0, 4);
+}
+
+/// `jpeg` with EXIF data.
+inline std::string with_orientation(const std::string& jpeg, int orientation, bool highest_first = false) {
+  const std::string data = exif_data(orientation, highest_first);
   return jpeg.substr(0, 2) + "\xff\xe1" + big_endian(data.size() + 2, 2) + data + jpeg.substr(2);
 }
 

@@ -5,9 +5,36 @@
 
 #include <webp/decode.h>
 
+#include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace sweep {
+namespace {
+
+// EXIF's, if the file is of the extended format and says that it has it: chunks of a name, a length and as
+// many bytes, padded to an even number.
+int orientation_of(std::span<const std::uint8_t> file) {
+  constexpr std::size_t kFileHeader = 12, kChunkHeader = 8, kFlags = kFileHeader + kChunkHeader;
+  constexpr std::uint8_t kHasExif = 8;
+  const auto is_at = [&](std::size_t at, std::string_view text) {
+    return at + text.size() <= file.size() && std::memcmp(&file[at], text.data(), text.size()) == 0;
+  };
+  if (!is_at(kFileHeader, "VP8X") || file.size() <= kFlags || (file[kFlags] & kHasExif) == 0) return 1;
+  std::size_t bytes = 0;
+  for (std::size_t at = kFileHeader; at + kChunkHeader <= file.size(); at += bytes + bytes % 2) {
+    const bool is_exif = is_at(at, "EXIF");
+    bytes = file[at + 4] | file[at + 5] << 8 | file[at + 6] << 16 | std::size_t{file[at + 7]} << 24;
+    at += kChunkHeader;
+    if (!is_exif) continue;
+    const std::size_t prefix = bytes >= 6 && is_at(at, {"Exif\0", 6}) ? 6 : 0;  // of some writers
+    return exif_orientation(file.subspan(at, std::min(bytes, file.size() - at)).subspan(prefix));
+  }
+  return 1;
+}
+
+}  // namespace
 
 bool can_decode_webp() { return true; }
 
@@ -25,7 +52,7 @@ StoredImage decode_webp(const EncodedImage& file) {
                         features.width * 3) == nullptr) {
     file.fail("the WebP data is damaged");
   }
-  return {{height, width}, 3, std::move(pixels)};
+  return {{height, width}, 3, std::move(pixels), orientation_of(file.bytes)};
 }
 
 }  // namespace sweep

@@ -1,19 +1,19 @@
 // Image files: each format gives its pixels, converted as image_file.h says.
 #include "core/data/readers/images/image_file.h"
 
-#include <webp/encode.h>
 #include <ctime>
 
 #include "core/data/readers/images/image_resize.h"
 #include "tests/support/image_files.h"
 
 #ifdef SWEEP_WEBP
+#include <webp/encode.h>
 #endif
 
 namespace sweep::image_file_test {
 
-using test::flat_pixels, test::jpeg_file, test::little_endian, test::make_pixels, test::Pixels,
-    test::png_file, test::with_orientation;
+using test::exif_data, test::flat_pixels, test::jpeg_file, test::little_endian, test::make_pixels,
+    test::Pixels, test::png_file, test::with_orientation;
 
 Image decode(const std::string& file, const ImageOptions& options = {}) {
   return decode_image(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()), options,
@@ -28,6 +28,31 @@ std::vector<std::uint8_t> planes(const Pixels& pixels) {
   }
   return out;
 }
+
+#ifdef SWEEP_WEBP
+// A WebP file of colours, without loss.
+std::string webp_file(const Pixels& pixels) {
+  std::uint8_t* memory = nullptr;
+  const std::size_t size =
+      WebPEncodeLosslessRGB(pixels.values.data(), static_cast<int>(pixels.width),
+                            static_cast<int>(pixels.height), static_cast<int>(pixels.width * 3), &memory);
+  const std::string file(reinterpret_cast<const char*>(memory), size);
+  WebPFree(memory);
+  return file;
+}
+
+// The same in the extended format, with EXIF data after the picture.
+std::string webp_with(const std::string& exif, const Pixels& pixels) {
+  const auto chunk = [](const std::string& name, const std::string& data) {
+    return name + little_endian(data.size(), 4) + data + std::string(data.size() % 2, '\0');
+  };
+  const std::string start =
+      "\x08" + little_endian(0, 3) + little_endian(pixels.width - 1, 3) + little_endian(pixels.height - 1, 3);
+  const std::string chunks =
+      "WEBP" + chunk("VP8X", start) + webp_file(pixels).substr(12) + chunk("EXIF", exif);
+  return "RIFF" + little_endian(chunks.size(), 4) + chunks;
+}
+#endif
 
 // Every pixel differs from its neighbours in each channel.
 Pixels colours(std::uint32_t height, std::uint32_t width) {
@@ -106,11 +131,18 @@ TEST_P(Oriented, IsTurnedUpright) {
   constexpr unsigned kBlock = 16;
   const Orientation& seen = GetParam();
   const Pixels pixels =
-      make_pixels(seen.height * kBlock, seen.width * kBlock, 1, [&](unsigned y, unsigned x, unsigned) {
+      make_pixels(seen.height * kBlock, seen.width * kBlock, 3, [&](unsigned y, unsigned x, unsigned) {
         return 40 * seen.stored[y / kBlock * seen.width + x / kBlock];
       });
+  std::vector<std::string> files;
   for (const bool big_endian : {false, true}) {
-    const std::string file = with_orientation(jpeg_file(pixels), seen.number, big_endian);
+    files.push_back(with_orientation(jpeg_file(pixels), seen.number, big_endian));
+#ifdef SWEEP_WEBP
+    const std::string exif = exif_data(seen.number, big_endian);
+    files.insert(files.end(), {webp_with(exif, pixels), webp_with(exif.substr(6), pixels)});
+#endif
+  }
+  for (const std::string& file : files) {
     const Image image = decode(file, {.grayscale = true});
     ASSERT_EQ(image.size, (ImageSize{3 * kBlock, 2 * kBlock}));
     for (unsigned block = 0; block < 6; ++block) {
@@ -161,10 +193,7 @@ TEST(StartsImage, GoesByContent) {
 #ifdef SWEEP_WEBP
 TEST(DecodeImage, ReadsWebp) {
   const Pixels pixels = colours(5, 7);
-  std::uint8_t* memory = nullptr;
-  const std::size_t size = WebPEncodeLosslessRGB(pixels.values.data(), 7, 5, 7 * 3, &memory);
-  const std::string file(reinterpret_cast<const char*>(memory), size);
-  WebPFree(memory);
+  const std::string file = webp_file(pixels);
   EXPECT_EQ(decode(file).pixels, planes(pixels));
   EXPECT_THROW(decode(file.substr(0, file.size() / 2)), DataError);
 }
