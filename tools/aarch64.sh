@@ -26,7 +26,7 @@ make_sysroot() {
   names=$(packages run test | grep -E -- '-dev$|^libjs-|^unifont$' | grep -v openmpi | tr '\n' ',')
   # shellcheck disable=SC1090
   quietly "$build_dir/sysroot.log" mmdebstrap --mode=chrootless --variant=extract --architectures=arm64 --include="${names%,}" --skip=cleanup \
-    "$(. "$os_release" && echo "$VERSION_CODENAME")" "$sysroot" || die "cannot unpack Debian's libraries for aarch64"
+    "$(. "$os_release" && echo "$VERSION_CODENAME")" "$sysroot" || give_up "cannot unpack Debian's libraries for aarch64"
   absolute_links "$sysroot"
   list_packages "$sysroot"
   touch "$sysroot/.ready"

@@ -29,7 +29,7 @@ use_fallback_libraries() {
   own=$("$program" --version 2>&1) && return
   export LD_LIBRARY_PATH=$root/build/fallback${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   carried=$("$program" --version 2>&1) && return
-  die "$(printf '%s\n' "the programs run neither with the libraries of this machine nor with those that came along:" \
+  give_up "$(printf '%s\n' "the programs run neither with the libraries of this machine nor with those that came along:" \
     "  ${own##*$'\n'}" "  ${carried##*$'\n'}")"
 }
 
@@ -39,6 +39,8 @@ cuda_problem() { "$1" devices 2>&1 | sed -n 's/^cuda .*cannot be used: //p'; }
 say() { printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2; }
 # Ends with 2, the exit code for a wrong command line: nothing was started.
 die() { say "$@"; exit 2; }
+# Ends with 1: the machine or the sources are at fault.
+give_up() { say "$@"; exit 1; }
 
 # wants WHAT OPTION [VALUE…]: ends unless the option has a value.
 wants() { [ -n "${3:-}" ] || die "$2 needs $1"; }
@@ -86,12 +88,12 @@ check_system() {
   [ ! -e "$os_release" ] || . "$os_release"
   case $ID:$VERSION_ID in
     debian:[1-9] | debian:1[01] | ubuntu:1* | ubuntu:2[0-3]*)
-      die "$PRETTY_NAME cannot build sweep: CMake 3.25, GCC 12 and libspng are needed. The wheel that tools/release makes elsewhere runs from glibc 2.34 on" ;;
+      give_up "$PRETTY_NAME cannot build sweep: CMake 3.25, GCC 12 and libspng are needed. The wheel that tools/release makes elsewhere runs from glibc 2.34 on" ;;
   esac
   [ -z "$(package_manager)" ] || return 0
   for program in cmake ninja c++ protoc; do
     command -v $program >/dev/null ||
-      die "$PRETTY_NAME has neither apt-get nor dnf, and no $program. Needed are what these Debian packages hold: $(packages "$@" | tr '\n' ' ')"
+      give_up "$PRETTY_NAME has neither apt-get nor dnf, and no $program. Needed are what these Debian packages hold: $(packages "$@" | tr '\n' ' ')"
   done
 }
 
@@ -109,7 +111,7 @@ install_packages() {
     if ! command -v sudo >/dev/null || ! { sudo -n true 2>/dev/null || sudo -v; }; then
       mapfile -t wanted < <(needed_only=1 packages "$@")
       [ -z "$(missing_packages "${wanted[@]}")" ] ||
-        die "packages are missing, and there is neither root nor sudo. Ask for: $manager install ${missing[*]}"
+        give_up "packages are missing, and there is neither root nor sudo. Ask for: $manager install ${missing[*]}"
       say "going on without ${missing[*]}, which only root can install"
       return 0
     fi
@@ -123,7 +125,7 @@ install_packages() {
     as_root+=(env DEBIAN_FRONTEND=noninteractive)
     options+=(--no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   fi
-  quietly "$log" "${as_root[@]}" "$manager" "${options[@]}" install "${missing[@]}" || { rm -f "$log"; die "cannot install the packages"; }
+  quietly "$log" "${as_root[@]}" "$manager" "${options[@]}" install "${missing[@]}" || { rm -f "$log"; give_up "cannot install the packages"; }
   rm -f "$log"
 }
 
@@ -196,16 +198,16 @@ configure() {
   local build=$1 preset=$2 log=$1/configure.log
   ! configured "$@" || return 0
   if [ -e "$build/CMakeCache.txt" ] && [ ! -e "$build/.configured" ]; then
-    die "$(printf '%s\n' "${build#"$root/"} was configured by hand in another way. Remove it, or configure it with other options:" \
+    give_up "$(printf '%s\n' "${build#"$root/"} was configured by hand in another way. Remove it, or configure it with other options:" \
       "$(other_options "$@" | sed 's/^/  /')")"
   fi
   shift 2
   say "configuring ${build#"$root/"}"
-  mkdir -p "$build" || die "cannot create $build"
+  mkdir -p "$build" || give_up "cannot create $build"
   rm -f "$build/build.ninja"
   echo unfinished >"$build/.configured"
   # --fresh: paths that CMake found for another toolkit or source directory must not stay in its cache.
-  quietly "$log" cmake --fresh -S "$root" --preset "$preset" -B "$build" "$@" || die "cannot configure"
+  quietly "$log" cmake --fresh -S "$root" --preset "$preset" -B "$build" "$@" || give_up "cannot configure"
   grep -e '^-- CUDA:' "$log" >&2 || true
   build_signature "$preset" "$@" >"$build/.configured"
 }
@@ -244,13 +246,13 @@ build() {
   trap - INT TERM
   if [ $status != 0 ]; then
     grep -v '^\[' "$log" | head -n 60 >&2
-    die "the build failed; all of its output is in $log"
+    give_up "the build failed; all of its output is in $log"
   fi
 }
 
 # Waits until no other script builds in DIR; another terminal may have started the same sweep.
 lock_build() {
-  mkdir -p "$1" || die "cannot create $1"
+  mkdir -p "$1" || give_up "cannot create $1"
   exec 9>"$1/.lock"
   flock -n 9 || { say "waiting for another build in ${1#"$root/"}"; flock 9; }
 }

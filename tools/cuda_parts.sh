@@ -132,7 +132,7 @@ run_cuda_parts() {
     sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) ||
       die "--sanitize: compute-sanitizer is not installed; it comes with the CUDA toolkit"
   fi
-  mkdir -p "$results" || die "cannot create $results"
+  mkdir -p "$results" || give_up "cannot create $results"
   rm -f "$results"/*.txt
   trap 'exit 130' INT
   trap 'exit 143' TERM

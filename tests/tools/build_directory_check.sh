@@ -33,6 +33,12 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
+# A build that fails is not a wrong command line, which is 2.
+printf '%s\n' 'rule fail' '  command = false' 'build c: fail' >"$folder/build/build.ninja"
+status=0
+message=$(build "$folder/build" c 2>&1) || status=$?
+[[ $status = 1 && $message == *"the build failed; all of its output"* ]] || fail "of a build that fails: $status, $message"
+
 # The revision is that of these sources, not of a repository around them.
 git -C "$folder" init -q
 git -C "$folder" -c user.name=a -c user.email=a@b commit -q --allow-empty -m one
