@@ -102,6 +102,17 @@ except RuntimeError as error:
 """
         self.assertEqual(self.in_environment("python", "-c", script).split()[-4:], ["asked", "interrupted", "7", "1"])
 
+    def test_sigterm_ends_a_sweep_in_order(self):
+        script = """import os, pathlib, subprocess, sys, sweep
+if len(sys.argv) > 1:
+    program = f"trap 'echo asked > {os.getcwd()}/asked; exit 75' TERM; kill -TERM {os.getpid()}; /bin/sleep 9 & wait"
+    sweep.run({"name": "ended", "command": ["/bin/sh", "-c", program], "params": {"x": [1]}})
+print(subprocess.run([sys.executable, __file__, "inner"]).returncode)
+print(pathlib.Path("asked").read_text(), sweep.load("runs/ended").runs[0]["status"])
+"""
+        (self.folder / "ended.py").write_text(script)
+        self.assertEqual(self.in_environment("python", "ended.py").split()[-3:], ["-15", "asked", "interrupted"])
+
     def test_the_program_is_found_whatever_the_installer_lists_first(self):
         (record,) = self.environment.glob("lib/python*/site-packages/sweep_runner-*.dist-info/RECORD")
         written = record.read_text()

@@ -4,12 +4,14 @@
 >>> results = sweep.run({"name": "mine", "dataset": {"name": "fashion-mnist"}, ...})
 >>> sweep.load("runs/mine").runs
 """
+import contextlib
 import importlib.metadata
 import json
 import os
 import pathlib
 import signal
 import subprocess
+import threading
 import typing
 
 try:
@@ -70,7 +72,7 @@ def run(config: dict, logdir: _Path = "runs", options: typing.Sequence = ()) -> 
 
     Paths in `config` are relative to the current directory. `options` are the program's, for example ["--jobs", "2"].
     Raises RuntimeError, with the exit code as `returncode`, if a run failed or the program ended early; what was trained until then is kept,
-    and load() reads it. Ctrl-C ends the sweep in order; a second one at once.
+    and load() reads it. Ctrl-C and SIGTERM end the sweep in order; a second one at once.
     Raises ValueError for options that would put the results elsewhere, or leave none.
     """
     if not isinstance(config, dict):
@@ -114,19 +116,42 @@ def _plain(value):
 
 def _ended_in_order(command, text):
     """Runs a sweep with `text` as its standard input. Returns its exit code."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, encoding="utf-8")
-    try:
-        process.communicate(text)
-    except KeyboardInterrupt:
-        # Stops it unless it has got Ctrl-C itself, and then changes nothing.
-        process.send_signal(signal.SIGUSR1)
-        process.wait()
-        raise
-    finally:
-        if process.poll() is None:
-            process.kill()
+    with _sigterm_raised():
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, encoding="utf-8")
+        try:
+            process.communicate(text)
+        except (KeyboardInterrupt, _Terminated):
+            # Stops it unless it has got the signal itself, and then changes nothing.
+            process.send_signal(signal.SIGUSR1)
             process.wait()
-    return process.returncode
+            raise
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        return process.returncode
+
+
+class _Terminated(BaseException):
+    """SIGTERM came."""
+
+
+@contextlib.contextmanager
+def _sigterm_raised():
+    """Lets SIGTERM end Python only after what is done here has heard of it, unless the caller has another way to handle it."""
+    def end(*_):
+        raise _Terminated
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _number(value):
