@@ -126,6 +126,12 @@ TEST_F(Workers, DoNotTryADivergedRunAgain) {
   EXPECT_THAT(told_, Not(HasSubstr("tried again")));
 }
 
+TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
+  options_.timeout = 0.5;
+  EXPECT_THAT(run("runs", {"lr=102"}).runs.at(0).error.value_or(""),
+              HasSubstr("timeout: it took longer than 0.5 s"));
+}
+
 TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
   std::string removed;
   environment_.stop_requested = [this, &removed] {
