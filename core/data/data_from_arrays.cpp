@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMaxClasses = 65536;
 constexpr float kLargestWhole = 1 << 24;  // all whole numbers up to this are exact as floats
 
-constexpr std::array<const char*, 3> kPartNames = {"training", "validation", "test"};
+constexpr std::array<const char*, 3> kPartsInWords = {"training", "validation", "test"};
 
 constexpr std::string_view kSampleNames[] = {"features", "x", "data", "images", "inputs"};
 constexpr std::string_view kTargetNames[] = {"labels", "y", "targets", "classes"};
@@ -338,7 +338,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
     if (pair.samples == nullptr && pair.targets == nullptr) continue;
     if (pair.samples == nullptr || pair.targets == nullptr) {
       throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
-                      kPartNames[p] + " part");
+                      kPartsInWords[p] + " part");
     }
     check_same_form(train, pair, spec);
     sets[p] = make_set(pair, classes, channels_last, spec, dataset);

@@ -29,13 +29,6 @@ const std::vector<std::string>& endings() {
   return all;
 }
 
-std::optional<DataPart> part_called(std::string_view name) {
-  for (const auto& [word, part] : kPartWords) {
-    if (word == name) return part;
-  }
-  return std::nullopt;
-}
-
 // "test.csv" and "test-2.csv" are of the test part; "tests.csv" is not, but of the training part.
 DataPart part_of_file(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -282,7 +275,6 @@ DataArrays Table::take_data(const std::string& name) {
 
 // Adds the arrays of one part, if it has rows.
 void Table::add_part(DataPart part, std::size_t features, DataArrays& data) const {
-  constexpr std::array<const char*, 3> kNames = {"train", "validation", "test"};
   const std::int64_t rows = std::ranges::count(parts_, part);
   if (rows == 0) return;
   std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
@@ -300,7 +292,7 @@ void Table::add_part(DataPart part, std::size_t features, DataArrays& data) cons
     if (!label_.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
     for (const std::size_t i : targets) numbers.push_back(columns_[i].value(row));
   }
-  const std::string name = kNames[part];
+  const std::string name = kPartNames[part];
   data.arrays.push_back(
       {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
   if (!label_.empty())

@@ -1,9 +1,11 @@
 // What every reader gives: arrays with names, and where they came from.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,11 +48,20 @@ struct NamedArray {
 };
 
 /// A part of a data set, and the words for it: at the beginning or end of an array's name, in a table's
-/// column "split", in front of a table's file name.
+/// column "split", of a table's file or a folder of images.
 enum DataPart : std::uint8_t { kTrainPart, kValidationPart, kTestPart };
+inline constexpr std::array<const char*, 3> kPartNames = {"train", "validation", "test"};
 inline constexpr std::pair<std::string_view, DataPart> kPartWords[] = {
     {"train", kTrainPart},      {"training", kTrainPart}, {"validation", kValidationPart},
-    {"valid", kValidationPart}, {"val", kValidationPart}, {"test", kTestPart}};
+    {"valid", kValidationPart}, {"val", kValidationPart}, {"test", kTestPart},
+    {"testing", kTestPart}};
+/// The part that `word` is for, if any.
+inline std::optional<DataPart> part_called(std::string_view word) {
+  for (const auto& [known, part] : kPartWords) {
+    if (known == word) return part;
+  }
+  return std::nullopt;
+}
 
 /// A source: its arrays, called as data_from_arrays() says.
 struct DataArrays {

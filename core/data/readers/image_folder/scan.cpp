@@ -48,10 +48,8 @@ std::vector<std::string> folders_in(const fs::path& directory) {
 
 // "train", "validation", "test", or "" for another name.
 std::string part_name(std::string_view folder) {
-  if (folder == "train" || folder == "training") return "train";
-  if (folder == "validation" || folder == "val" || folder == "valid") return "validation";
-  if (folder == "test" || folder == "testing") return "test";
-  return "";
+  const std::optional<DataPart> part = part_called(folder);
+  return part ? kPartNames[*part] : "";
 }
 
 // True if the folders in `path` are parts of a data set, not classes. Throws DataError if some are.
