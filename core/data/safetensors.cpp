@@ -15,10 +15,11 @@
 namespace sweep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // The header, checked. Messages begin with `path`.
 TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& file) {
   TensorHeader header;
-  header.metadata = file.metadata;
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
   for (const TensorView& tensor : file.tensors) {
@@ -36,15 +37,19 @@ TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& 
   return header;
 }
 
-// Adds the bytes of `values` to `parts`, as one with the last if they follow it in memory.
-void add_values(std::span<const float> values, std::vector<std::string_view>& parts) {
-  const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-  if (bytes.empty()) return;
-  const std::string_view last = parts.back();
-  if (last.data() + last.size() == bytes.data())
-    parts.back() = {last.data(), last.size() + bytes.size()};
-  else
-    parts.push_back(bytes);
+// The header of `file` as it is written; `tensors` is the same without the metadata.
+std::string header_text(const TensorFileView& file, const TensorHeader& tensors) {
+  const std::string rest = tensor_header_text(tensors);
+  std::string members;
+  const auto add = [&](const std::string& name, std::string_view escaped) {
+    members += (members.empty() ? "" : ",") + Json(name).dump() + ":\"";
+    members.append(escaped).append("\"");
+  };
+  for (const auto& [name, value] : file.metadata) add(name, escaped_text(value));
+  for (const auto& [name, value] : file.escaped_metadata) add(name, value);
+  if (members.empty()) return rest;
+  return "{\"" + std::string(kTensorMetadata) + "\":{" + members + (tensors.tensors.empty() ? "}" : "},") +
+         rest.substr(1);
 }
 
 }  // namespace
@@ -71,16 +76,21 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
 }
 
+std::string escaped_text(const std::string& text) {
+  const std::string quoted = Json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
-  std::string start(kTensorLengthBytes, '\0');
   const TensorHeader header = header_of(path, file);
+  std::string start(kTensorLengthBytes, '\0');
   try {
-    start += tensor_header_text(header);
-  } catch (const nlohmann::json::exception& error) {
+    start += header_text(file, header);
+  } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
   // Spaces align the data.
-  start.append((kTensorLengthBytes - start.size() % kTensorLengthBytes) % kTensorLengthBytes, ' ');
+  start.resize((start.size() + kTensorLengthBytes - 1) / kTensorLengthBytes * kTensorLengthBytes, ' ');
   const std::uint64_t header_bytes = start.size() - kTensorLengthBytes;
   if (header_bytes > kMaxTensorHeaderBytes) {
     throw DataError(path.string() + ": its header would have " + std::to_string(header_bytes) +
@@ -88,7 +98,15 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
   }
   std::memcpy(start.data(), &header_bytes, kTensorLengthBytes);
   std::vector<std::string_view> parts = {start};
-  for (const TensorView& tensor : file.tensors) add_values(tensor.values, parts);
+  for (const TensorView& tensor : file.tensors) {
+    const std::string_view bytes(reinterpret_cast<const char*>(tensor.values.data()),
+                                 tensor.values.size_bytes());
+    if (bytes.empty()) continue;
+    if (parts.back().data() + parts.back().size() == bytes.data())
+      parts.back() = {parts.back().data(), parts.back().size() + bytes.size()};
+    else
+      parts.push_back(bytes);
+  }
   write_file_atomically(path, parts, survives);
 }
 

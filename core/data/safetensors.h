@@ -58,7 +58,13 @@ struct TensorView {
 struct TensorFileView {
   std::vector<TensorView> tensors;
   std::map<std::string, std::string> metadata;
+  /// More metadata, whose values are escaped already, see escaped_text(). For long texts that are written
+  /// again and again, so that they are escaped only once.
+  std::vector<std::pair<std::string, std::string_view>> escaped_metadata = {};
 };
+
+/// Returns `text` as a JSON string without the quotes. Throws nlohmann::json::type_error if it is not UTF-8.
+std::string escaped_text(const std::string& text);
 
 /// Reads a file. Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors
 /// file. Thread-safe, as the functions below.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <unordered_set>
 
@@ -24,6 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 constexpr const char* kKernels = "kernels";  // in files of earlier versions
 constexpr const char* kHeaderChecksum = "header_crc32c";
+// As earlier versions wrote it: without epoch, step_count and the tensors' names.
 constexpr const char* kEarlierChecksum = "progress_crc32c";
 
 void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
@@ -62,7 +62,8 @@ std::uint32_t checksum(const File& file) {
   return crc;
 }
 
-// One checksum of several.
+// One checksum of several. Those of long values are kept, so that they need not be computed anew for every
+// checkpoint.
 std::string joined_checksum(std::span<const std::uint32_t> checksums) {
   std::string all;
   for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
@@ -77,20 +78,21 @@ std::string tensor_list(const File& file) {
   return text;
 }
 
-// A digest of all that is in the header but itself. `progress_alone`: as earlier versions wrote it, without
-// epoch, step_count and the tensors' names.
+// A digest of all that is in the header. `file` needs only the short values of the metadata.
 template <class File>
-std::string header_checksum(const File& file, bool progress_alone) {
-  const auto crc_of = [&file](const char* key) {
+std::string header_checksum(const File& file, std::uint32_t epochs, std::uint32_t config,
+                            std::uint32_t provenance) {
+  std::vector<std::uint32_t> checksums = {epochs, config, provenance, tbwriter::crc32c(tensor_list(file))};
+  for (const char* key : {"format", "epoch", "step_count", "progress", kKernels}) {
     const auto value = file.metadata.find(key);
-    return value == file.metadata.end() ? 0 : tbwriter::crc32c(value->second);
-  };
-  const std::uint32_t progress = crc_of("progress"), epochs = crc_of("epochs"), config = crc_of("config"),
-                      provenance = crc_of("provenance"), kernels = crc_of(kKernels);
-  if (progress_alone) return joined_checksum(std::array{progress, epochs, config, provenance, kernels});
-  return joined_checksum(std::array{epochs, config, provenance, tbwriter::crc32c(tensor_list(file)),
-                                    crc_of("format"), crc_of("epoch"), crc_of("step_count"), progress,
-                                    kernels});
+    checksums.push_back(value == file.metadata.end() ? 0 : tbwriter::crc32c(value->second));
+  }
+  return joined_checksum(checksums);
+}
+
+void append(MetadataText& text, const std::string& more) {
+  text.escaped += escaped_text(more);
+  text.crc = tbwriter::crc32c(more, text.crc);
 }
 
 Json progress_json(const RunRecord& record, const RunPosition& position) {
@@ -152,11 +154,21 @@ std::vector<std::string> optimizer_arrays(const TensorFile& file) {
 }
 
 void check_checksums(const TensorFile& file) {
-  for (const char* key : {"progress", "epochs", "config", "provenance"}) required_metadata(file, key);
-  const bool is_earlier = file.metadata.contains(kEarlierChecksum);
-  const std::string& header = required_metadata(file, is_earlier ? kEarlierChecksum : kHeaderChecksum);
-  if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      header != header_checksum(file, is_earlier))
+  const std::string &progress = required_metadata(file, "progress"),
+                    &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
+                    &provenance = required_metadata(file, "provenance");
+  using tbwriter::crc32c;
+  std::string expected, found;
+  if (file.metadata.contains(kEarlierChecksum)) {
+    expected = file.metadata.at(kEarlierChecksum);
+    const std::uint32_t parts[] = {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
+                                   crc32c(earlier_kernels(file))};
+    found = joined_checksum(parts);
+  } else {
+    expected = required_metadata(file, kHeaderChecksum);
+    found = header_checksum(file, crc32c(epochs), crc32c(config), crc32c(provenance));
+  }
+  if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) || expected != found)
     throw DataError("is damaged: its checksum is not that of its content");
 }
 
@@ -266,20 +278,15 @@ void restore_state(Engine& engine, const TrainingState& state) {
 }
 
 void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosition& position) {
-  const auto add_line = [&metadata](const EpochRecord& epoch) {
-    metadata.values["epochs"] += to_json(epoch).dump() + "\n";
-  };
-  if (metadata.values.empty()) {
-    metadata.values = {{"format", "pt"},
-                       {"config", compact_json_text(record.config)},
-                       {"provenance", compact_json_text(record.provenance)},
-                       {"epochs", ""}};
-    if (record.untrained) add_line(*record.untrained);
+  if (metadata.config.escaped.empty()) {
+    append(metadata.config, compact_json_text(record.config));
+    append(metadata.provenance, compact_json_text(record.provenance));
+    if (record.untrained) append(metadata.epochs, to_json(*record.untrained).dump() + "\n");
   }
   for (; metadata.epoch_count < record.epochs.size(); ++metadata.epoch_count)
-    add_line(record.epochs[metadata.epoch_count]);
-  metadata.values["epoch"] = std::to_string(record.epochs.empty() ? 0 : record.epochs.back().epoch);
-  metadata.values["progress"] = compact_json_text(progress_json(record, position));
+    append(metadata.epochs, to_json(record.epochs[metadata.epoch_count]).dump() + "\n");
+  metadata.last_epoch = record.epochs.empty() ? 0 : record.epochs.back().epoch;
+  metadata.progress = compact_json_text(progress_json(record, position));
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
@@ -291,10 +298,16 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
-  file.metadata = metadata.values;
-  file.metadata["step_count"] = std::to_string(state.step_count);
-  file.metadata["crc32c"] = std::to_string(checksum(file));
-  file.metadata[kHeaderChecksum] = header_checksum(file, false);
+  file.metadata = {{"format", "pt"},
+                   {"epoch", std::to_string(metadata.last_epoch)},
+                   {"step_count", std::to_string(state.step_count)},
+                   {"progress", metadata.progress},
+                   {"crc32c", std::to_string(checksum(file))}};
+  file.metadata[kHeaderChecksum] =
+      header_checksum(file, metadata.epochs.crc, metadata.config.crc, metadata.provenance.crc);
+  file.escaped_metadata = {{"config", metadata.config.escaped},
+                           {"provenance", metadata.provenance.escaped},
+                           {"epochs", metadata.epochs.escaped}};
   try {
     write_safetensors(path, file, survives);
   } catch (const DataError& error) {  // of a header that is too long: some 300,000 epochs

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,11 +42,21 @@ struct Checkpoint {
   RunProgress progress;
 };
 
+/// A metadata value as the file needs it.
+struct MetadataText {
+  std::string escaped;    // inside a JSON string, without the quotes
+  std::uint32_t crc = 0;  // CRC-32C of the text itself
+};
+
 /// The metadata of a run's checkpoints. It is kept from one checkpoint to the next, because most of it stays:
-/// "epochs", one line of JSON per epoch, is only appended to. Belongs to one run.
+/// only a line per epoch is appended, so the cost of a checkpoint does not grow with the number of epochs.
+/// Belongs to one run.
 struct CheckpointMetadata {
-  std::map<std::string, std::string> values;
-  std::size_t epoch_count = 0;  // in them, epoch 0 aside
+  MetadataText config, provenance;
+  MetadataText epochs;  // one line of JSON per epoch
+  std::size_t epoch_count = 0;
+  int last_epoch = 0;    // from 1; 0: none is finished
+  std::string progress;  // JSON: the rest of the record, and the position
 };
 
 /// Updates `metadata` to the current state of the run.

@@ -112,13 +112,22 @@ TEST(WriteSafetensors, WritesTheBytesThatTheFormatAsksFor) {
   EXPECT_EQ(written(TensorFile{{{"a", {1, 2}, {1, -2}}}, {{"k", "v"}}}), expected);
 }
 
-TEST(WriteSafetensors, TakesMetadataOfAnyText) {
-  for (const bool has_tensors : {false, true}) {
-    TensorFile file = {{}, {{"text", "{\"a\": 1}\n\\\x01 välue\n"}, {"empty", ""}, {"other", "\"quoted\""}}};
-    if (has_tensors) file.tensors = {{"a", {1}, {0.5f}}};
-    const TensorFile found = parse_safetensors(written(file), "FILE");
-    EXPECT_EQ(found.metadata, file.metadata);
-    EXPECT_EQ(found.tensors.size(), file.tensors.size());
+TEST(WriteSafetensors, TakesMetadataThatIsEscapedAlready) {
+  const std::string text = "{\"a\": 1}\n\\\x01 välue\n";
+  const std::string escaped = escaped_text(text);
+  for (const bool has_other : {false, true}) {
+    for (const bool has_tensors : {false, true}) {
+      TensorFileView file;
+      const float value = 0.5f;
+      if (has_other) file.metadata = {{"other", "\"quoted\""}};
+      if (has_tensors) file.tensors = {{"a", {1}, std::span(&value, 1)}};
+      file.escaped_metadata = {{"text", escaped}, {"empty", ""}};
+      auto expected = file.metadata;
+      expected.insert({{"text", text}, {"empty", ""}});
+      const TensorFile found = parse_safetensors(written(file), "FILE");
+      EXPECT_EQ(found.metadata, expected);
+      EXPECT_EQ(found.tensors.size(), file.tensors.size());
+    }
   }
 }
 
@@ -164,7 +173,7 @@ TEST(WriteSafetensors, RefusesAHeaderThatNobodyReadsAndLeavesTheOldFile) {
   std::string text;
   text.resize(100'000'000, 'x');
   TensorFileView file;
-  file.metadata = {{"epochs", text}};
+  file.escaped_metadata = {{"epochs", text}};
   EXPECT_THAT(message_of<DataError>([&] { write_safetensors(path, file, Survives::kKill); }),
               HasSubstr("file: its header would have 100000032 bytes, at most 100000000 are allowed"));
   EXPECT_EQ(read_file(path), before);

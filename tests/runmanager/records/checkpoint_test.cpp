@@ -91,7 +91,7 @@ TEST_F(CheckpointFile, OfTooManyEpochsIsRefusedWithTheirNumber) {
   const Checkpoint checkpoint = some_checkpoint(network_);
   CheckpointMetadata metadata;
   update(metadata, checkpoint.progress.record, checkpoint.progress.position);
-  metadata.values["epochs"].resize(100'000'000, 'x');
+  metadata.epochs.escaped.resize(100'000'000, 'x');
   EXPECT_THAT(test::message_of<DataError>([&] {
                 write_checkpoint(directory_ / "c", network_, checkpoint.state, metadata, Survives::kKill);
               }),
@@ -100,12 +100,13 @@ TEST_F(CheckpointFile, OfTooManyEpochsIsRefusedWithTheirNumber) {
 
 // Makes the lines of epochs count from 0, as earlier versions wrote them.
 void count_from_zero(CheckpointMetadata& metadata) {
-  std::string &text = metadata.values["epochs"], &last = metadata.values["epoch"];
-  for (int epoch = 1; epoch <= std::stoi(last); ++epoch) {
-    const std::string key = "{\"epoch\":", now = key + std::to_string(epoch) + ",";
+  std::string& text = metadata.epochs.escaped;
+  for (int epoch = 1; epoch <= metadata.last_epoch; ++epoch) {
+    const std::string key = "{\\\"epoch\\\":", now = key + std::to_string(epoch) + ",";
     text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
   }
-  last = std::to_string(std::stoi(last) - 1);
+  metadata.epochs.crc = tbwriter::crc32c(nlohmann::json::parse('"' + text + '"').get<std::string>());
+  --metadata.last_epoch;
 }
 
 TEST_F(CheckpointFile, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
