@@ -112,7 +112,8 @@ TEST_F(CommandLine, RunnerOptionsAreParsed) {
 
 // Rows of command_lines.json: what is typed, and the command with its options, those of flags without values.
 TEST_F(CommandLine, EveryCommandIsFoundWithItsOptions) {
-  for (const auto& row : test::reference_json("command_lines.json").at("calls")) {
+  const nlohmann::json rows = test::reference_json("command_lines.json").at("calls");
+  for (const auto& row : rows) {
     called(row.at("words"));
     EXPECT_EQ(called.command, row.at("command").get<std::string>()) << row;
     EXPECT_EQ(nlohmann::json(called.options), row.at("options")) << row;
@@ -122,7 +123,8 @@ TEST_F(CommandLine, EveryCommandIsFoundWithItsOptions) {
 
 // Rows of command_lines.json: what is typed, and a part of the message.
 TEST_F(CommandLine, EveryMistakeSaysWhatIsWantedAndRunsNothing) {
-  for (const auto& row : test::reference_json("command_lines.json").at("mistakes"))
+  const nlohmann::json rows = test::reference_json("command_lines.json").at("mistakes");
+  for (const auto& row : rows)
     EXPECT_THAT(called.error(row.at("words")), HasSubstr(row.at("has").get<std::string>())) << row;
   EXPECT_TRUE(called.command.empty());
 }
