@@ -9,7 +9,10 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <istream>
+#include <memory>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -38,6 +41,14 @@ std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t mos
   std::uint64_t bytes = 0;
   while (bytes < most && reader.next() && reader.position() <= most) bytes = reader.position();
   return bytes;
+}
+
+std::string read_prefix(const std::filesystem::path& file, std::uint64_t bytes) {
+  const std::unique_ptr<std::istream> in = open_regular_stream(file);
+  std::string prefix(bytes, '\0');
+  in->read(prefix.data(), static_cast<std::streamsize>(bytes));
+  if (!*in) throw DataError(file.string() + ": cannot read: " + (in->bad() ? std::strerror(errno) : "cut"));
+  return prefix;
 }
 
 }  // namespace
@@ -115,8 +126,25 @@ FileDescriptor lock_directory(const std::filesystem::path& directory) {
                 (files.empty() ? "" : "; its file, named by host and process, is " + files.back()));
 }
 
-bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position, bool locks) {
-  const FileDescriptor lock = locks ? lock_directory(log_dir) : FileDescriptor();
+FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePosition& position,
+                         const std::filesystem::path& temporary) {
+  const std::filesystem::path old = log_dir / position.file;
+  std::error_code error;
+  if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
+  const std::uint64_t whole = whole_records(old, position.bytes);
+  if (whole == 0) return {};
+  write_file_atomically(temporary, read_prefix(old, whole));
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole};
+  std::filesystem::rename(temporary, log_dir / copy.file, error);
+  if (error) throw IoError((log_dir / copy.file).string() + ": cannot create: " + error.message());
+  sync_directory(log_dir);
+  return copy;
+}
+
+bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position) {
+  const FileDescriptor lock = lock_directory(log_dir);
   const std::vector<std::string> files = list_event_files(log_dir);
   std::error_code error;
   bool complete = false;

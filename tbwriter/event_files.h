@@ -1,5 +1,5 @@
 // The event files of a run's directory: their names, the lock of their writer, and where they are truncated
-// when a run is resumed. TensorBoard reads the files in the order of their names, and moves on for
+// or copied when a run is resumed. TensorBoard reads the files in the order of their names, and moves on for
 // good once a later one exists, so new names must always sort last.
 #pragma once
 
@@ -52,8 +52,15 @@ struct FilePosition {
 /// whole records before the first damage. Returns false if some of the run's events are lost that way; does
 /// not notice if a file before the one of `position` is missing.
 ///
-/// Throws IoError if a writer has locked the directory, which is asked if `locks`, and then has changed
-/// nothing; also if a file cannot be changed. Throws DataError if a file cannot be read.
-bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position, bool locks = true);
+/// Throws IoError if a writer has locked the directory, and then has changed nothing; also if a file cannot
+/// be changed. Throws DataError if a file cannot be read.
+bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& position);
+
+/// Copies what comes before `position` to a new file, whose name sorts after all others, and leaves
+/// `position.file` as it is: a writer that seemed dead may still append to it. `temporary` is the path that
+/// the copy has until it is complete and on disk. Returns the end of the copy; an empty name if the old file
+/// is missing or has no whole record. Locks nothing and removes nothing. Throws IoError and DataError.
+FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePosition& position,
+                         const std::filesystem::path& temporary);
 
 }  // namespace sweep::tbwriter

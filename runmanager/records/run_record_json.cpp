@@ -274,13 +274,15 @@ Json to_json(const RunPosition& position) {
   Json json = {{"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
                {"batches", position.batches}};
   if (position.first_step != RunPosition().first_step) json["events"]["first_step"] = position.first_step;
+  if (!position.earlier_files.empty()) json["events"]["earlier"] = position.earlier_files;
   return json;
 }
 
 RunPosition run_position_from_json(const Json& json, std::int64_t first_step) {
   const Json& events = json.at("events");
   return {events.at("file").get<std::string>(), events.at("bytes").get<std::uint64_t>(),
-          json.at("batches").get<std::int64_t>(), events.value("first_step", first_step)};
+          json.at("batches").get<std::int64_t>(), events.value("first_step", first_step),
+          events.value("earlier", std::vector<std::string>())};
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {

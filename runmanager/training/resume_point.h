@@ -1,13 +1,16 @@
-// Finds out whether a run can go on after the last epoch of an earlier start, and which epochs its events
-// show.
+// Finds out whether a run can go on after the last epoch of an earlier start and which epochs its events
+// show, and takes it over from a process that shares the sweep.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include "core/network/network.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/training/prepared_run.h"
 
@@ -29,5 +32,12 @@ std::set<std::int64_t> recorded_epochs(const std::filesystem::path& directory);
 
 /// Removes all events files in `directory`. Throws IoError.
 void remove_events(const std::filesystem::path& directory);
+
+/// Copies the events that `point` needs, writes a checkpoint that tells of the copy, which becomes
+/// `point.checkpoint`, and removes the other events: what a process that was cut off from the others still
+/// appends goes to a file without a name. `id`: RunOwner::id. `check_owner` is called before anything is made
+/// and before anything is removed, and may throw. Throws IoError and DataError.
+void take_over_run(const std::filesystem::path& run_directory, std::string_view id, const Network& network,
+                   const std::function<void()>& check_owner, ResumePoint& point);
 
 }  // namespace sweep

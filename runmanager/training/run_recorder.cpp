@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/device.h"
-#include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
@@ -56,30 +55,6 @@ std::int64_t first_step(const Run& run, const RunProgress& progress) {
   return run.log.batches > 0 ? std::max(next, progress.position.batches) : next;
 }
 
-// What a process can do to a run that it has lost
-//
-// The server of a network file system gives the lock of a process, A, to another, B, if it has not heard from
-// A's machine for too long. A may go on between any two of its system calls until it sees that it owns() the
-// run no more, which it asks before each checkpoint and each record:
-//
-//   its events      go to a file without a name: B has put a copy in the place of A's
-//   its checkpoint  replaces B's as a whole, and may speak of events that the copy lacks. B's next one
-//                   replaces it. If B dies before that, the previous checkpoint counts, or the lost epochs
-//                   are written again
-//   its run.json    likewise; if it says that the run is done, its events are too short, so it is not kept
-//
-// Bits depend on nobody's turn, so no mixture of these is a wrong result. If B dies meanwhile, A's checkpoint
-// is complete with all that it needs.
-void renew_file(const std::filesystem::path& directory, const std::string& name) {
-  std::error_code error;
-  if (name.empty() || !std::filesystem::exists(directory / name, error)) return;
-  const std::filesystem::path copy = directory / (kEventsCopy + random_id() + ".tmp");
-  write_file_atomically(copy, read_file(directory / name));
-  std::filesystem::rename(copy, directory / name, error);
-  if (error) throw IoError(fmt::format("{}: cannot rename to {}: {}", copy.string(), name, error.message()));
-  sync_directory(directory);
-}
-
 }  // namespace
 
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
@@ -106,13 +81,13 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   const double begin = now();
   remove_temporaries(directory_);
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
+  // Where the sweep is shared they are a copy already, see take_over_run().
+  if (!options_.shared)
+    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   if (options_.shared) {
-    check_owner();
-    renew_file(directory_, progress.position.events_file);
-    check_owner();
+    earlier_files_ = progress.position.earlier_files;
+    if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
   }
-  tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes},
-                        !options_.shared);
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
   first_step_ = progress.position.first_step;
   record_ = new_record(run, options_.provenance);
@@ -143,6 +118,7 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
   if (!recorded.empty() || (!lost.empty() && lost.front() == &record_.epochs.front())) {
     check_owner();
     remove_events(directory_);
+    earlier_files_.clear();
     first_step_ = RunPosition().first_step;
     ImageGridCache grids;
     begin_events(run, grids);
@@ -182,7 +158,7 @@ void RunRecorder::inherit(const RunRecord& parent) {
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches, first_step_};
+  return {position.file, position.bytes, batches, first_step_, earlier_files_};
 }
 
 void RunRecorder::flush(Survives survives) {
@@ -194,7 +170,7 @@ void RunRecorder::flush(Survives survives) {
 // Not with SummaryWriter::sync(): it would stop writing, and a disk that is slow to sync would fail the run.
 void RunRecorder::sync_events() const {
   std::vector<std::filesystem::path> files;
-  for (const std::string& name : own_event_files(directory_)) files.push_back(directory_ / name);
+  for (const auto& [name, bytes] : own_event_files()) files.push_back(directory_ / name);
   sync_files(files);
 }
 
@@ -284,12 +260,23 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
   // next start finds out by comparing.
   log_->close(status, reason);
-  record_.event_files = event_file_sizes(directory_);
+  record_.event_files = own_event_files();
   if (options_.survives == Survives::kPowerCut) sync_events();
   record_.logging_seconds += now() - begin;
   record_.run_seconds = now() - run_begin_;
   record_.ended = utc_time();
   save_record(options_.survives);
+}
+
+std::map<std::string, std::uint64_t> RunRecorder::own_event_files() const {
+  std::map<std::string, std::uint64_t> sizes = event_file_sizes(directory_);
+  if (!options_.shared) return sizes;
+  // There may be one of a process that was cut off.
+  const std::string newest = log_->position().file;
+  std::erase_if(sizes, [&](const auto& file) {
+    return file.first != newest && std::ranges::find(earlier_files_, file.first) == earlier_files_.end();
+  });
+  return sizes;
 }
 
 void RunRecorder::save_record(Survives survives) {

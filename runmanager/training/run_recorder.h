@@ -133,6 +133,8 @@ class RunRecorder {
   void check_owner() const {
     if (options_.check_owner) options_.check_owner();
   }
+  /// The run's events files, with their sizes.
+  std::map<std::string, std::uint64_t> own_event_files() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
   /// Goes on with the events after those that are there, with the steps `recorded`, from `next_step` on; or
@@ -156,6 +158,7 @@ class RunRecorder {
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;
+  std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<OpenEpoch> epoch_;

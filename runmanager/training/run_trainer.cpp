@@ -99,6 +99,9 @@ class RunTrainer {
     if (old && !makes_same_engine(old->progress.record.kernels, problem)) old.reset();
     if (old) {
       try {
+        if (options_.owner)
+          take_over_run(options_.directory / config_.name, options_.owner->id, *run_.network,
+                        recorder_options.check_owner, point);
         tracker_.emplace(
             std::make_unique<RunRecorder>(recorder_options, run, trained, old->progress, record_));
       } catch (const ReadError&) {
