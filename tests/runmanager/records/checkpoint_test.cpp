@@ -258,7 +258,13 @@ class CheckpointWriterTest : public ::testing::Test {
   inline static const Network kNetwork{small_network(), {1, 4, 4}};
   TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_ / "checkpoint";
-  RunRecord record_ = {.name = "run", .config = {{"seed", 3}}, .provenance = {{"numerics", 1}}};
+  RunRecord record_ = [] {
+    RunRecord record;
+    record.name = "run";
+    record.config = {{"seed", 3}};
+    record.provenance = {{"numerics", 1}};
+    return record;
+  }();
 };
 
 TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
