@@ -47,6 +47,7 @@ struct Bfloat {
 
 template <typename From, typename To>
 void convert(const std::uint8_t* from, std::size_t count, To* to) {
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): numbers, not characters
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<To>(load<From>(from + i * sizeof(From)));
 }
 
