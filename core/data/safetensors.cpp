@@ -37,19 +37,26 @@ TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& 
   return header;
 }
 
-// The header of `file` as it is written; `tensors` is the same without the metadata.
-std::string header_text(const TensorFileView& file, const TensorHeader& tensors) {
+// Appends the header of `file` as it is written; `tensors` is the same without the metadata. Its long texts
+// are copied once.
+void append_header(std::string& text, const TensorFileView& file, const TensorHeader& tensors) {
   const std::string rest = tensor_header_text(tensors);
-  std::string members;
+  if (file.metadata.empty() && file.escaped_metadata.empty()) {
+    text += rest;
+    return;
+  }
+  std::size_t bytes = text.size() + rest.size();
+  for (const auto& [name, value] : file.metadata) bytes += name.size() + 2 * value.size() + 8;
+  for (const auto& [name, value] : file.escaped_metadata) bytes += name.size() + value.size() + 8;
+  text.reserve(bytes + 64);
+  text.append("{\"").append(kTensorMetadata).append("\":{");
   const auto add = [&](const std::string& name, std::string_view escaped) {
-    members += (members.empty() ? "" : ",") + Json(name).dump() + ":\"";
-    members.append(escaped).append("\"");
+    if (!text.ends_with('{')) text += ',';
+    text.append(Json(name).dump()).append(":\"").append(escaped).append("\"");
   };
   for (const auto& [name, value] : file.metadata) add(name, escaped_text(value));
   for (const auto& [name, value] : file.escaped_metadata) add(name, value);
-  if (members.empty()) return rest;
-  return "{\"" + std::string(kTensorMetadata) + "\":{" + members + (tensors.tensors.empty() ? "}" : "},") +
-         rest.substr(1);
+  text.append(tensors.tensors.empty() ? "}" : "},").append(rest, 1);
 }
 
 }  // namespace
@@ -85,7 +92,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
   const TensorHeader header = header_of(path, file);
   std::string start(kTensorLengthBytes, '\0');
   try {
-    start += header_text(file, header);
+    append_header(start, file, header);
   } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
