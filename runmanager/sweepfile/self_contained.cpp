@@ -89,7 +89,7 @@ JsonView plain_network(const JsonView& root, const std::vector<Assignment>& over
 }
 
 void inline_networks(JsonDocument& root, const std::vector<Assignment>& overrides, NetworkFiles& files) {
-  std::map<std::string, Json> networks;  // of axes, by their names
+  std::map<std::string, Json> networks;                       // of axes, by their names
   std::vector<std::pair<const Json*, std::string>> of_files;  // and what runs call them
   Problems unreadable;
   visit_axes(root, [&](const KeyPath& key, Json& value, const KeyPath& at) {
