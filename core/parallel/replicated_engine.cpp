@@ -170,7 +170,7 @@ double deadline_of(const EngineOptions& options) {
 // Rank 0. What is wrong with a call is found here, before the others hear of it.
 class ReplicatedEngine final : public Engine {
  public:
-  // Of threads, whose ends of a group these are.
+  // For threads: these are their ends of the group.
   ReplicatedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make,
                    std::vector<std::unique_ptr<Communicator>> ends)
       : network_(network),
@@ -191,7 +191,7 @@ class ReplicatedEngine final : public Engine {
       throw;
     }
   }
-  // Of processes, whose others are in serve_replicas().
+  // For processes: the others are in serve_replicas().
   ReplicatedEngine(const Network& network, const EngineOptions& options, Communicator& group,
                    const MakeReplica& make)
       : network_(network), options_(options), group_(group), sent_(network) {

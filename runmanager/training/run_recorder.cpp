@@ -82,11 +82,11 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   remove_temporaries(directory_);
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
   // Where the sweep is shared they are a copy already, see take_over_run().
-  if (!options_.shared)
-    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   if (options_.shared) {
     earlier_files_ = progress.position.earlier_files;
     if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
+  } else {
+    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   }
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
   first_step_ = progress.position.first_step;

@@ -25,7 +25,7 @@ struct Buffers {
   float* saved;           // from forward() to the block's backward()
   float* out;
   float* scratch;  // undefined at first, and other ops overwrite it
-  // Of backward(), where in, out and saved are as forward() left them.
+  // The operands of backward(): in, out and saved are as forward() left them.
   float* grad_out = nullptr;         // may be overwritten
   float* grad_in = nullptr;          // written; nullptr if it is not needed
   float* grad_parameters = nullptr;  // of a partial sum; added to
