@@ -40,6 +40,7 @@ inline std::string lower_case(std::string text) {
 inline std::string substituted(std::string_view text,
                                std::initializer_list<std::pair<char, std::string_view>> table) {
   std::string result;
+  result.reserve(text.size());
   for (const char c : text) {
     const auto* const found = std::ranges::find(table, c, &std::pair<char, std::string_view>::first);
     result += found == table.end() ? std::string_view(&c, 1) : found->second;
