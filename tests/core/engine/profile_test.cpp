@@ -70,11 +70,11 @@ TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
 // twelve in each step.
 TEST(Communication, TellsHowLongDevicesExchanged) {
   const test::Training mlp{
-      test::mlp(), {1, 7, 7}, test::options_with(AdamOptions{}), std::vector<std::size_t>(300, 16)},
+      test::mlp(), {1, 7, 7}, test::options_with(AdamOptions{}), std::vector<std::size_t>(300, 4)},
       residual{test::small_residual(),
                {3, 8, 8},
                test::options_with(AdamOptions{}),
-               std::vector<std::size_t>(22, 16)};
+               std::vector<std::size_t>(22, 4)};
   EXPECT_EQ(test::engine_of(mlp, {})->take_communication_seconds(), std::nullopt);
   const test::Way shared{.data = 2}, staged{.data = 2, .stages = 2};
   bool is_any_possible = false;

@@ -76,7 +76,8 @@ double pytorchs_rounding(const nlohmann::json& runs, const nlohmann::json& run, 
 // Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`. But where
 // a training amplifies them so much that PyTorch's precisions part (rmsprop's first steps hang on the signs
 // of the gradients), another order of sums may go as far from float64 as its float32 does.
-void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, double tolerance) {
+void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, double tolerance,
+                         int steps = std::numeric_limits<int>::max()) {
   SCOPED_TRACE(title(run));
   Training training(run);
   TrainingPoint point{.epochs = static_cast<int>(run.at("epochs").size()),
@@ -93,13 +94,16 @@ void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, 
                   tolerance + 2 * pytorchs_rounding(runs, run, point.epoch, point.step))
           << "epoch " << point.epoch << ", step " << point.step;
       ++point.step;
+      if (--steps == 0) return;
     }
     EXPECT_EQ(training.loader->next(), nullptr);
     ++point.epoch;
   }
 }
 
-// Returns how many runs of both networks there are: those by Adam as it comes, or all others.
+// Returns how many runs of both networks there are: those by Adam as it comes, or all others. Of these a
+// stand-in for a GPU takes the first steps, after which momentum and the corrections of means have had a part
+// in the losses.
 int expect_short_runs(bool by_plain_adam) {
   int compared = 0;
   const nlohmann::json runs = runs_of("training_short.json");
@@ -107,7 +111,8 @@ int expect_short_runs(bool by_plain_adam) {
     const bool is_plain_adam = run.at("optimizer") == "adam" && run.at("arguments").empty();
     if (run.at("dtype") != "float64" || is_plain_adam != by_plain_adam) continue;
     ++compared;
-    expect_batch_losses(runs, run, 2e-4);
+    const bool is_cut = !is_plain_adam && test::device_is_stand_in();
+    expect_batch_losses(runs, run, 2e-4, is_cut ? 5 : std::numeric_limits<int>::max());
   }
   return compared;
 }
