@@ -16,7 +16,7 @@ TEST(SeveralDevices, GiveTheSameBitsWhenStreamsWorkAtRandomTimes) {
   for (const Training& training : {kCnn, kMlp, kResidual, kShortcuts}) {
     for (const Way& way : {staged, in_micro_batches, shared, all}) {
       const EngineOutcome late = train(training, way);
-      for (const std::uint64_t seed : {1, 2, 3}) {
+      for (const std::uint64_t seed : {1, 2}) {
         cuda::cudart::set_stream_seed(seed);
         EXPECT_TRUE(test::same_bits(train(training, way), late))
             << training.network.name << ", " << way << ", seed " << seed;
