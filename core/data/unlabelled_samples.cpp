@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/utf8.h"
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
@@ -49,16 +48,6 @@ std::string why_no_pictures(const SampleFormat& format) {
   return samples + " of float32, whose scale a picture does not have; give an array of float32";
 }
 
-// Latin-1 unless all of the file is UTF-8. A byte order mark of UTF-16 decides by itself.
-TextEncoding encoding_of(const fs::path& path) {
-  InputFile file(path);
-  std::string text;
-  std::vector<std::uint8_t> bytes(64 << 10);
-  while (const std::size_t count = file.read(bytes))
-    text.append(reinterpret_cast<const char*>(bytes.data()), count);
-  return is_utf8(text) ? TextEncoding::kUtf8 : TextEncoding::kLatin1;
-}
-
 // Takes the samples of a file in the format `row`.
 void read_samples(const fs::path& path, const DataFormat& row, const SampleFormat& format,
                   const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
@@ -66,7 +55,6 @@ void read_samples(const fs::path& path, const DataFormat& row, const SampleForma
   options.missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
   options.columns = format.columns;
   options.unlabelled = true;
-  if (row.is_table) options.encoding = encoding_of(path);
   options.unknown = format.unknown;
   DataArrays data = row.read(std::span(&path, 1), options);
   const bool all_refused = data.arrays.empty() && !data.skipped.empty();

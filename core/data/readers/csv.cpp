@@ -36,37 +36,6 @@ DataPart part_of_file(const fs::path& path) {
   return part_called(word).value_or(kTrainPart);
 }
 
-class Table {
- public:
-  explicit Table(const ReadOptions& options) : options_(options) {}
-
-  void read(InputFile& file, DataPart part);
-  DataArrays take_data(const std::string& name);
-
- private:
-  bool is_known() const { return !options_.columns.empty(); }
-  void set_columns(const std::string& file);
-  void set_known_columns(const std::string& file);
-  ColumnUse use_of(const std::string& column) const;
-  void choose_targets(const std::string& file);
-  void check_columns_exist(const std::string& file) const;
-  void add_row(const CsvRows& rows, DataPart part, const std::string& file);
-  void add_part(DataPart part, std::size_t features, DataArrays& data) const;
-
-  const ReadOptions& options_;
-  std::string label_;  // names of columns
-  std::vector<std::string> targets_;
-  std::string first_file_;
-  bool takes_comma_ = false;  // in numbers
-  std::vector<std::string> header_;
-  std::vector<TableColumn> columns_;   // of the header
-  std::vector<std::size_t> features_;  // which of them, in the order of the samples' features
-  std::vector<DataPart> parts_;        // per row
-  std::vector<std::size_t> lines_;     // per row of known columns
-  std::vector<SkippedFile> refused_;   // rows
-  std::vector<std::string> notes_;
-};
-
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
 }
@@ -92,215 +61,236 @@ void check_header(const std::vector<std::string>& header, const std::string& fil
     throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
 }
 
-void Table::check_columns_exist(const std::string& file) const {
-  std::vector<std::string> wanted = options_.targets;
-  if (!options_.label.empty()) wanted.push_back(options_.label);
-  if (!is_known()) {
-    wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
-    wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
-  }
-  for (const std::string& name : wanted) {
-    if (has(header_, name)) continue;
-    const std::string nearest = nearest_name(name, header_);
-    throw ConfigError(file + ": has no column " + quoted_name(name) +
-                      (nearest.empty() ? "." : "; did you mean " + quoted_name(nearest) + "?") +
-                      " Columns: " + listed_names(header_, 20));
-  }
-}
-
-void Table::choose_targets(const std::string& file) {
-  label_ = options_.label;
-  targets_ = options_.targets;
-  if (!label_.empty() && !targets_.empty()) {
-    throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
-                      quoted_name(targets_.front()));
-  }
-  for (const std::string& name : targets_) {
-    if (std::ranges::count(targets_, name) > 1)
-      throw ConfigError(file + ": \"target\" lists column " + quoted_name(name) + " twice; once is enough");
-  }
-  for (const std::string& name : options_.ignore) {
-    if (name.empty() || (name != label_ && !has(targets_, name))) continue;
-    throw ConfigError(file + ": column " + quoted_name(name) +
-                      " is to be predicted, and is listed under \"ignore\" as well");
-  }
-  if (!label_.empty() || !targets_.empty()) return;
-  std::vector<std::string> found = {"label", "class", "target"};
-  std::erase_if(found,
-                [&](const std::string& name) { return !has(header_, name) || has(options_.ignore, name); });
-  if (found.size() > 1) {
-    throw DataError(file + ": any of the columns " + listed_names(found) +
-                    " may be what to predict; name it by \"label\" (classes) or \"target\" (numbers), and "
-                    "list the others under "
-                    "\"ignore\" unless they are features");
-  }
-  if (!found.empty() && found.front() == "target")
-    targets_ = found;
-  else if (!found.empty())
-    label_ = found.front();
-  else
-    throw DataError(file +
-                    ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
-                    "\"label\" or those of numbers by \"target\"");
-}
-
-ColumnUse Table::use_of(const std::string& column) const {
-  if (column.empty() || has(options_.ignore, column)) return ColumnUse::kIgnored;
-  if (column == label_) return ColumnUse::kLabel;
-  if (has(targets_, column)) return ColumnUse::kTarget;
-  if (column == kSplit) return ColumnUse::kSplit;
-  return ColumnUse::kFeature;
-}
-
-void Table::set_columns(const std::string& file) {
-  check_header(header_, file);
-  check_columns_exist(file);
-  choose_targets(file);
-  for (std::size_t i = 0; i < header_.size(); ++i) {
-    columns_.emplace_back(header_[i], use_of(header_[i]), takes_comma_, options_);
-    if (columns_[i].use() == ColumnUse::kFeature) features_.push_back(i);
-  }
-  if (header_.front().empty()) {
-    notes_.push_back(file + ": column 1 has no name and is ignored, as row numbers that pandas writes");
-  }
-  if (features_.empty()) throw DataError(file + ": has no column of features");
-}
-
-// Other columns are ignored, also those of the targets if none are wanted.
-void Table::set_known_columns(const std::string& file) {
-  if (!options_.unlabelled) {
-    check_columns_exist(file);
-    choose_targets(file);
-  }
-  for (const std::string& name : header_) {
-    const ColumnUse use = options_.unlabelled ? ColumnUse::kIgnored : use_of(name);
-    columns_.emplace_back(name, use == ColumnUse::kFeature ? ColumnUse::kIgnored : use, takes_comma_,
-                          options_);
-  }
-  std::vector<std::string> missing;
-  for (const FeatureColumn& known : options_.columns) {
-    features_.push_back(place_of(header_, known.name));
-    if (std::ranges::count(header_, known.name) > 1)
-      throw DataError(file + ": two columns are called " + quoted_name(known.name) +
-                      ", which the network was trained on; take one of them out");
-    if (features_.back() == header_.size())
-      missing.push_back(known.name);
-    else
-      columns_[features_.back()] = TableColumn(known, options_);
-  }
-  if (missing.empty()) return;
-  const std::string nearest = nearest_name(missing.front(), header_);
-  throw DataError(file + ": has no column " + listed_names(missing) +
-                  ", which the network was trained on; its columns: " + listed_names(header_) +
-                  (nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?"));
-}
-
-DataPart split_part(std::string_view field, const std::string& file, std::size_t line) {
+DataPart split_part(std::string_view field, const RowPlace& place) {
   if (const std::optional<DataPart> part = part_called(trim(field))) return *part;
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(kSplit) + ": " +
-                  quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
+  throw DataError(place.text() + ", column " + quoted_name(kSplit) + ": " + quoted_name(field) +
+                  " is no part; allowed: \"train\", \"validation\", \"test\"");
 }
 
-void Table::add_row(const CsvRows& rows, DataPart part, const std::string& file) {
-  const std::vector<std::string>& fields = rows.fields();
-  if (fields.size() != header_.size()) {
-    throw DataError(file + ": line " + std::to_string(rows.line()) + ": has " +
-                    counted(fields.size(), "field") + ", the header has " + std::to_string(header_.size()));
-  }
-  std::string refusal;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!columns_[i].is_known())
-      columns_[i].add(fields[i], file, rows.line());
-    else if (std::string problem = columns_[i].add_known(fields[i]); !problem.empty())
-      refusal = std::move(problem);
-    if (columns_[i].use() == ColumnUse::kSplit) part = split_part(fields[i], file, rows.line());
-  }
-  if (!refusal.empty() && !options_.unlabelled)
-    throw DataError(file + ": line " + std::to_string(rows.line()) + ", " + refusal);
-  if (!refusal.empty()) {
-    for (TableColumn& column : columns_) column.keep(parts_.size());
-    refused_.push_back({file + ":" + std::to_string(rows.line()), std::move(refusal)});
-    return;
-  }
-  parts_.push_back(part);
-  if (is_known()) lines_.push_back(rows.line());
-}
+class Table {
+ public:
+  explicit Table(const ReadOptions& options) : options_(options) {}
 
-void Table::read(InputFile& file, DataPart part) {
-  CsvRows rows(file, options_.encoding);
-  if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
-  std::vector<std::string> header;
-  for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
-  if (columns_.empty()) {
-    // Between commas, one inside a number is rather that of thousands.
-    takes_comma_ = options_.decimal == DecimalMark::kComma ||
-                   (options_.decimal == DecimalMark::kAuto && rows.separator() != ',');
-    first_file_ = file.name();
-    header_ = std::move(header);
-    is_known() ? set_known_columns(first_file_) : set_columns(first_file_);
-  } else if (header != header_) {
-    throw DataError(file.name() + ": has other columns than " + first_file_);
-  }
-  const std::size_t rows_before = parts_.size() + refused_.size();
-  while (rows.next()) {
-    add_row(rows, part, file.name());
-    if (parts_.size() % kRowsBetweenChecks == 0) {
-      check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
+  void read(InputFile& file, DataPart part) {
+    CsvRows rows(file, options_.unlabelled ? std::nullopt : std::optional(options_.encoding));
+    if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
+    std::vector<std::string> header;
+    for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
+    if (columns_.empty()) {
+      // Between commas, one inside a number is rather that of thousands.
+      takes_comma_ = options_.decimal == DecimalMark::kComma ||
+                     (options_.decimal == DecimalMark::kAuto && rows.separator() != ',');
+      first_file_ = file.name();
+      header_ = std::move(header);
+      is_known() ? set_known_columns() : set_columns();
+    } else if (header != header_) {
+      throw DataError(file.name() + ": has other columns than " + first_file_);
     }
+    const std::size_t rows_before = parts_.size() + refused_.size();
+    while (rows.next()) {
+      place_ = rows.place();
+      add_row(rows.fields(), part);
+      if (parts_.size() % kRowsBetweenChecks == 0) {
+        check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
+      }
+    }
+    if (parts_.size() + refused_.size() == rows_before)
+      throw DataError(file.name() + ": has a header, but no rows");
   }
-  if (parts_.size() + refused_.size() == rows_before)
-    throw DataError(file.name() + ": has a header, but no rows");
-}
 
-DataArrays Table::take_data(const std::string& name) {
-  DataArrays data;
-  for (TableColumn& column : columns_) column.finish();
-  if (!is_known()) check_columns(columns_, options_, name, notes_);
-  std::size_t features = 0;
-  for (const std::size_t i : features_) {
-    data.columns.push_back(columns_[i].feature());
-    features += data.columns.back().features();
-  }
-  check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
-  if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
-    throw DataError(name + ": has no rows to train on");
-  if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
-  data.target_names = targets_;
-  for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) add_part(part, features, data);
-  data.lines = std::move(lines_);
-  data.skipped = std::move(refused_);
-  data.notes = std::move(notes_);
-  return data;
-}
-
-// Adds the arrays of one part, if it has rows.
-void Table::add_part(DataPart part, std::size_t features, DataArrays& data) const {
-  const std::int64_t rows = std::ranges::count(parts_, part);
-  if (rows == 0) return;
-  std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
-  std::vector<std::int64_t> classes;
-  std::vector<std::size_t> targets;  // in their order, which need not be that of the columns
-  for (const std::string& target : targets_) targets.push_back(place_of(header_, target));
-  const std::size_t label = place_of(header_, label_);
-  float* out = samples.data();
-  for (std::size_t row = 0; row < parts_.size(); ++row) {
-    if (parts_[row] != part) continue;
+  DataArrays take_data(const std::string& name) {
+    DataArrays data;
+    for (TableColumn& column : columns_) column.finish();
+    if (!is_known()) check_columns(columns_, options_, name, notes_);
+    std::size_t features = 0;
     for (const std::size_t i : features_) {
-      columns_[i].write_features(row, out);
-      out += columns_[i].feature().features();
+      data.columns.push_back(columns_[i].feature());
+      features += data.columns.back().features();
     }
-    if (!label_.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
-    for (const std::size_t i : targets) numbers.push_back(columns_[i].value(row));
+    check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
+    if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
+      throw DataError(name + ": has no rows to train on");
+    if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
+    data.target_names = targets_;
+    for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) add_part(part, features, data);
+    data.lines = std::move(lines_);
+    data.skipped = std::move(refused_);
+    data.notes = std::move(notes_);
+    return data;
   }
-  const std::string name = kPartNames[part];
-  data.arrays.push_back(
-      {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
-  if (!label_.empty())
-    data.arrays.push_back({"y_" + name, {rows}, std::move(classes), first_file_});
-  else if (!targets.empty())
+
+ private:
+  bool is_known() const { return !options_.columns.empty(); }
+
+  void check_columns_exist() const {
+    std::vector<std::string> wanted = options_.targets;
+    if (!options_.label.empty()) wanted.push_back(options_.label);
+    if (!is_known()) {
+      wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
+      wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
+    }
+    for (const std::string& name : wanted) {
+      if (has(header_, name)) continue;
+      const std::string nearest = nearest_name(name, header_);
+      throw ConfigError(first_file_ + ": has no column " + quoted_name(name) +
+                        (nearest.empty() ? "." : "; did you mean " + quoted_name(nearest) + "?") +
+                        " Columns: " + listed_names(header_, 20));
+    }
+  }
+
+  void choose_targets() {
+    label_ = options_.label;
+    targets_ = options_.targets;
+    if (!label_.empty() && !targets_.empty()) {
+      throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
+                        quoted_name(targets_.front()));
+    }
+    for (const std::string& name : targets_) {
+      if (std::ranges::count(targets_, name) > 1)
+        throw ConfigError(first_file_ + ": \"target\" lists column " + quoted_name(name) +
+                          " twice; once is enough");
+    }
+    for (const std::string& name : options_.ignore) {
+      if (name.empty() || (name != label_ && !has(targets_, name))) continue;
+      throw ConfigError(first_file_ + ": column " + quoted_name(name) +
+                        " is to be predicted, and is listed under \"ignore\" as well");
+    }
+    if (!label_.empty() || !targets_.empty()) return;
+    std::vector<std::string> found = {"label", "class", "target"};
+    std::erase_if(found,
+                  [&](const std::string& name) { return !has(header_, name) || has(options_.ignore, name); });
+    if (found.size() > 1) {
+      throw DataError(first_file_ + ": any of the columns " + listed_names(found) +
+                      " may be what to predict; name it by \"label\" (classes) or \"target\" (numbers), and "
+                      "list the others under "
+                      "\"ignore\" unless they are features");
+    }
+    if (!found.empty() && found.front() == "target")
+      targets_ = found;
+    else if (!found.empty())
+      label_ = found.front();
+    else
+      throw DataError(first_file_ +
+                      ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
+                      "\"label\" or those of numbers by \"target\"");
+  }
+
+  ColumnUse use_of(const std::string& column) const {
+    if (column.empty() || has(options_.ignore, column)) return ColumnUse::kIgnored;
+    if (column == label_) return ColumnUse::kLabel;
+    if (has(targets_, column)) return ColumnUse::kTarget;
+    if (column == kSplit) return ColumnUse::kSplit;
+    return ColumnUse::kFeature;
+  }
+
+  void set_columns() {
+    check_header(header_, first_file_);
+    check_columns_exist();
+    choose_targets();
+    for (std::size_t i = 0; i < header_.size(); ++i) {
+      columns_.emplace_back(header_[i], use_of(header_[i]), takes_comma_, options_, place_);
+      if (columns_[i].use() == ColumnUse::kFeature) features_.push_back(i);
+    }
+    if (header_.front().empty()) {
+      notes_.push_back(first_file_ +
+                       ": column 1 has no name and is ignored, as row numbers that pandas writes");
+    }
+    if (features_.empty()) throw DataError(first_file_ + ": has no column of features");
+  }
+
+  // Other columns are ignored, also those of the targets if none are wanted.
+  void set_known_columns() {
+    if (!options_.unlabelled) {
+      check_columns_exist();
+      choose_targets();
+    }
+    for (const std::string& name : header_) {
+      const ColumnUse use = options_.unlabelled ? ColumnUse::kIgnored : use_of(name);
+      columns_.emplace_back(name, use == ColumnUse::kFeature ? ColumnUse::kIgnored : use, takes_comma_,
+                            options_, place_);
+    }
+    std::vector<std::string> missing;
+    for (const FeatureColumn& known : options_.columns) {
+      features_.push_back(place_of(header_, known.name));
+      if (std::ranges::count(header_, known.name) > 1)
+        throw DataError(first_file_ + ": two columns are called " + quoted_name(known.name) +
+                        ", which the network was trained on; take one of them out");
+      if (features_.back() == header_.size())
+        missing.push_back(known.name);
+      else
+        columns_[features_.back()] = TableColumn(known, options_, place_);
+    }
+    if (missing.empty()) return;
+    const std::string nearest = nearest_name(missing.front(), header_);
+    throw DataError(first_file_ + ": has no column " + listed_names(missing) +
+                    ", which the network was trained on; its columns: " + listed_names(header_) +
+                    (nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?"));
+  }
+
+  void add_row(const std::vector<std::string>& fields, DataPart part) {
+    if (fields.size() != header_.size()) {
+      throw DataError(place_.text() + ": has " + counted(fields.size(), "field") + ", the header has " +
+                      std::to_string(header_.size()));
+    }
+    try {
+      for (std::size_t i = 0; i < fields.size(); ++i) {
+        columns_[i].add(fields[i]);
+        if (columns_[i].use() == ColumnUse::kSplit) part = split_part(fields[i], place_);
+      }
+    } catch (const DataError& error) {
+      if (!options_.unlabelled) throw;
+      for (TableColumn& column : columns_) column.keep(parts_.size());
+      const std::string reason = std::string(error.what()).substr(place_.text().size() + 2);
+      refused_.push_back({place_.file + ":" + std::to_string(place_.line), reason});
+      return;
+    }
+    parts_.push_back(part);
+    if (is_known()) lines_.push_back(place_.line);
+  }
+
+  // Adds the arrays of one part, if it has rows.
+  void add_part(DataPart part, std::size_t features, DataArrays& data) const {
+    const std::int64_t rows = std::ranges::count(parts_, part);
+    if (rows == 0) return;
+    std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
+    std::vector<std::int64_t> classes;
+    std::vector<std::size_t> targets;  // in their order, which need not be that of the columns
+    for (const std::string& target : targets_) targets.push_back(place_of(header_, target));
+    const std::size_t label = place_of(header_, label_);
+    float* out = samples.data();
+    for (std::size_t row = 0; row < parts_.size(); ++row) {
+      if (parts_[row] != part) continue;
+      for (const std::size_t i : features_) {
+        columns_[i].write_features(row, out);
+        out += columns_[i].feature().features();
+      }
+      if (!label_.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
+      for (const std::size_t i : targets) numbers.push_back(columns_[i].value(row));
+    }
+    const std::string name = kPartNames[part];
     data.arrays.push_back(
-        {"y_" + name, {rows, static_cast<std::int64_t>(targets.size())}, std::move(numbers), first_file_});
-}
+        {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
+    if (!label_.empty())
+      data.arrays.push_back({"y_" + name, {rows}, std::move(classes), first_file_});
+    else if (!targets.empty())
+      data.arrays.push_back(
+          {"y_" + name, {rows, static_cast<std::int64_t>(targets.size())}, std::move(numbers), first_file_});
+  }
+
+  const ReadOptions& options_;
+  std::string label_;  // names of columns
+  std::vector<std::string> targets_;
+  std::string first_file_;
+  RowPlace place_;            // of the row that is read
+  bool takes_comma_ = false;  // in numbers
+  std::vector<std::string> header_;
+  std::vector<TableColumn> columns_;   // of the header
+  std::vector<std::size_t> features_;  // which of them, in the order of the samples' features
+  std::vector<DataPart> parts_;        // per row
+  std::vector<std::size_t> lines_;     // per row of known columns
+  std::vector<SkippedFile> refused_;   // rows
+  std::vector<std::string> notes_;
+};
 
 bool is_table(const fs::path& path, bool tabs) {
   std::error_code error;

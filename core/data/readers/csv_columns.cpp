@@ -96,6 +96,12 @@ bool is_missing(std::string_view field) {
   return std::ranges::count(kWords, lower_case(std::string(field))) > 0;
 }
 
+// `field` in quotes for a message; a long one is cut.
+std::string shown_field(std::string_view field) {
+  return quoted_name(field.size() <= kMaxShown ? std::string(field)
+                                               : std::string(field.substr(0, kMaxShown)) + "…");
+}
+
 // Where some columns have decimal commas, the points of others may separate thousands.
 void check_thousands(std::span<const TableColumn> columns, const std::string& name) {
   const bool has_comma =
@@ -138,19 +144,19 @@ void check_no_ids(std::span<const TableColumn> columns, const std::string& name)
 
 }  // namespace
 
-std::string shown_field(std::string_view field) {
-  return quoted_name(field.size() <= kMaxShown ? std::string(field)
-                                               : std::string(field.substr(0, kMaxShown)) + "…");
-}
-
 std::string_view trim(std::string_view field) {
   while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
   while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
   return field;
 }
 
-TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options)
-    : feature_{.name = std::move(name)}, use_(use), options_(&options), takes_comma_(takes_comma) {
+TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options,
+                         const RowPlace& place)
+    : feature_{.name = std::move(name)},
+      use_(use),
+      options_(&options),
+      place_(&place),
+      takes_comma_(takes_comma) {
   is_listed_ = std::ranges::count(options.categorical, feature_.name) > 0;
   if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
   if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
@@ -159,73 +165,66 @@ TableColumn::TableColumn(std::string name, ColumnUse use, bool takes_comma, cons
   words_are_classes_ = use_ == ColumnUse::kLabel && is_listed_;
 }
 
-TableColumn::TableColumn(const FeatureColumn& known, const ReadOptions& options)
+TableColumn::TableColumn(const FeatureColumn& known, const ReadOptions& options, const RowPlace& place)
     : feature_(known),
       use_(ColumnUse::kFeature),
       options_(&options),
+      place_(&place),
       kind_(known.categories.empty() ? Kind::kNumbers : Kind::kCategories),
       takes_comma_(known.decimal_comma),
       is_known_(true) {
   for (const std::string& category : known.categories) indices_.emplace(category, indices_.size());
 }
 
-void TableColumn::fail(const std::string& problem, const std::string& file, std::size_t line) const {
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(feature_.name) + ": " +
-                  problem);
+void TableColumn::fail(const std::string& problem) const {
+  throw DataError(place_->text() + ", column " + quoted_name(feature_.name) + ": " + problem);
 }
 
-void TableColumn::check_missing(std::string_view field, const std::string& file, std::size_t line) const {
+void TableColumn::add(std::string_view field) {
+  if (use_ == ColumnUse::kIgnored) return;
+  field = trim(field);
+  float value = std::numeric_limits<float>::quiet_NaN();
+  if (field.empty() || (!words_are_classes_ && is_missing(field)))
+    check_missing(field);
+  else if (is_known_)
+    value = known_value(field);
+  else if (kind_ == Kind::kCategories || !read_number(field, value))
+    value = category_of(field);
+  values_.push_back(value);
+}
+
+void TableColumn::check_missing(std::string_view field) const {
   const bool is_feature = use_ == ColumnUse::kFeature;
   if (is_feature && options_->missing == MissingValues::kMean) return;
   const char* way_on = "";
-  if (is_feature)
+  if (is_known_)
+    way_on = "; a network that is to take such rows is trained with \"missing\": \"mean\"";
+  else if (is_feature)
     way_on = "; with \"missing\": \"mean\" it becomes the column's mean";
   else if (use_ == ColumnUse::kLabel && !field.empty())
     way_on = "; if that is the name of a class, list the column under \"categorical\"";
-  fail("the value is missing, as " + shown_field(field) + way_on, file, line);
+  fail("the value is missing, as " + shown_field(field) + way_on);
 }
 
-void TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
-  if (use_ == ColumnUse::kIgnored) return;
-  field = trim(field);
-  if (field.empty() || (!words_are_classes_ && is_missing(field))) {
-    check_missing(field, file, line);
-    values_.push_back(std::numeric_limits<float>::quiet_NaN());
-  } else if (kind_ == Kind::kCategories || !add_number(field, file, line)) {
-    add_category(field, file, line);
-  }
-}
-
-std::string TableColumn::add_known(std::string_view field) {
-  field = trim(field);
-  const auto refused = [&](const std::string& problem) {
-    return "column " + quoted_name(feature_.name) + ": " + problem;
-  };
-  float value = std::numeric_limits<float>::quiet_NaN();
+// The value of a field as it was in training.
+float TableColumn::known_value(std::string_view field) const {
+  float value = -1;  // none of the categories
   bool has_comma = false;
-  if (is_missing(field)) {
-    if (options_->missing != MissingValues::kMean)
-      return refused("the value is missing, as " + shown_field(field) +
-                     "; a network that is to take such rows is trained with \"missing\": \"mean\"");
-  } else if (kind_ == Kind::kCategories) {
-    const auto found = indices_.find(std::string(field));
-    const bool zeros = feature_.one_hot && options_->unknown == UnknownCategory::kZeros;
-    if (found == indices_.end() && !zeros)
-      return refused(shown_field(field) +
-                     " was not there in training; allowed: " + listed_names(feature_.categories));
-    value = found == indices_.end() ? -1.0f : static_cast<float>(found->second);
+  if (kind_ == Kind::kCategories) {
+    if (const auto found = indices_.find(std::string(field)); found != indices_.end())
+      value = static_cast<float>(found->second);
+    else if (!feature_.one_hot || options_->unknown != UnknownCategory::kZeros)
+      fail(shown_field(field) + " was not there in training; allowed: " + listed_names(feature_.categories));
   } else if (feature_.decimal_comma && field.find('.') != std::string_view::npos) {
-    return refused(shown_field(field) + " has a point, but those it was trained on have a decimal comma");
+    fail(shown_field(field) + " has a point, but those it was trained on have a decimal comma");
   } else if (parse_number(field, value, takes_comma_, has_comma) != ParsedNumber::kNumber) {
-    return refused(shown_field(field) + " is not a finite number, as those it was trained on");
+    fail(shown_field(field) + " is not a finite number, as those it was trained on");
   }
-  values_.push_back(value);
-  return "";
+  return value;
 }
 
 // Returns false for text if no value has come before.
-bool TableColumn::add_number(std::string_view field, const std::string& file, std::size_t line) {
-  float number = 0;
+bool TableColumn::read_number(std::string_view field, float& number) {
   const ParsedNumber parsed = parse_number(field, number, takes_comma_, feature_.decimal_comma);
   if (parsed == ParsedNumber::kNumber && field.find('.') != std::string_view::npos) {
     if (!may_have_thousands(field))
@@ -236,60 +235,54 @@ bool TableColumn::add_number(std::string_view field, const std::string& file, st
   }
   if (has_point_ && feature_.decimal_comma) {
     fail(shown_field(field) +
-             (options_->decimal == DecimalMark::kComma
-                  ? ": has a point, but \"decimal\" says that the decimal mark is a comma"
-                  : ": some numbers of the column have a decimal point, others a comma") +
-             "; write all alike, and thousands without a mark",
-         file, line);
+         (options_->decimal == DecimalMark::kComma
+              ? ": has a point, but \"decimal\" says that the decimal mark is a comma"
+              : ": some numbers of the column have a decimal point, others a comma") +
+         "; write all alike, and thousands without a mark");
   }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) return false;
-  if (parsed == ParsedNumber::kNumber) {
-    values_.push_back(number);
-    const double exact = exact_number(field, number);
-    lowest_ = std::min(lowest_, exact);
-    highest_ = std::max(highest_, exact);
-    return true;
+  if (parsed == ParsedNumber::kNotFinite) fail(shown_field(field) + " is not a finite number of 32 bits");
+  if (parsed == ParsedNumber::kText) {
+    fail(shown_field(field) + " is not a number" +
+         (use_ == ColumnUse::kTarget
+              ? "; classes are named by \"label\""
+              : ", as the values before are; if they are names, list the column under \"categorical\""));
   }
-  if (parsed == ParsedNumber::kNotFinite)
-    fail(shown_field(field) + " is not a finite number of 32 bits", file, line);
-  fail(shown_field(field) + " is not a number" +
-           (use_ == ColumnUse::kTarget
-                ? "; classes are named by \"label\""
-                : ", as the values before are; if they are names, list the column under \"categorical\""),
-       file, line);
+  const double exact = exact_number(field, number);
+  lowest_ = std::min(lowest_, exact);
+  highest_ = std::max(highest_, exact);
+  return true;
 }
 
-void TableColumn::add_category(std::string_view field, const std::string& file, std::size_t line) {
+float TableColumn::category_of(std::string_view field) {
   std::vector<std::string>& categories = feature_.categories;
-  if (use_ == ColumnUse::kFeature && !is_listed_) count_numbers(field, file, line);
+  if (use_ == ColumnUse::kFeature && !is_listed_) count_number(field);
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
   if (is_new) {
-    if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"", file, line);
+    if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"");
     const bool is_feature = use_ == ColumnUse::kFeature;
     const std::size_t most =
         !is_feature ? kMaxTextClasses
                     : (options_->categories == Categories::kOneHot && is_listed_ ? kMaxOneHot : kMaxOrdinal);
     if (categories.size() == most) {
       fail("more than " + std::to_string(most) + (is_feature ? " categories" : " classes") +
-               "; the first value is " + shown_field(categories.front()) +
-               (is_feature ? "; a column that only tells rows apart can be listed under \"ignore\""
-                           : "; numbers to be predicted are named by \"target\""),
-           file, line);
+           "; the first value is " + shown_field(categories.front()) +
+           (is_feature ? "; a column that only tells rows apart can be listed under \"ignore\""
+                       : "; numbers to be predicted are named by \"target\""));
     }
     categories.emplace_back(field);
   }
-  values_.push_back(static_cast<float>(found->second));
+  return static_cast<float>(found->second);
 }
 
-void TableColumn::count_numbers(std::string_view field, const std::string& file, std::size_t line) {
+void TableColumn::count_number(std::string_view field) {
   float number = 0;
   bool has_comma = false;
   if (parse_number(field, number, takes_comma_, has_comma) == ParsedNumber::kNumber) ++numbers_;
   if (!first_text_.empty()) return;
   first_text_ = field;
-  file_ = file;
-  line_ = line;
+  first_text_place_ = *place_;
 }
 
 void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(), rows)); }
@@ -298,9 +291,9 @@ void TableColumn::finish() {
   if (is_known_ || kind_ != Kind::kCategories) return;
   feature_.decimal_comma = false;
   if (numbers_ > 0 && 10 * numbers_ >= values_.size()) {
+    place_ = &first_text_place_;
     fail(shown_field(first_text_) + " is not a number, as " + counted(numbers_, "other value") +
-             " are; if they are names, list the column under \"categorical\"",
-         file_, line_);
+         " are; if they are names, list the column under \"categorical\"");
   }
   feature_.one_hot = use_ == ColumnUse::kFeature && options_->categories == Categories::kOneHot;
   std::vector<std::string>& categories = feature_.categories;

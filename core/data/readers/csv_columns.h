@@ -10,15 +10,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/data/readers/csv_rows.h"
 #include "core/data/readers/dataset_spec.h"
 
 namespace sweep {
 
 /// The role of a column.
 enum class ColumnUse { kFeature, kLabel, kTarget, kSplit, kIgnored };
-
-/// `field` in quotes for a message; a long one is cut.
-std::string shown_field(std::string_view field);
 
 /// `field` without blanks around it.
 std::string_view trim(std::string_view field);
@@ -28,22 +26,21 @@ std::string_view trim(std::string_view field);
 /// and the text may be a mark for a missing one. Labels are categories, targets are numbers.
 class TableColumn {
  public:
-  /// `takes_comma`: numbers may have a decimal comma. `options` must outlive this.
-  TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options);
+  /// `takes_comma`: numbers may have a decimal comma. `options`, and `place`, that of the row that is added,
+  /// must outlive this.
+  TableColumn(std::string name, ColumnUse use, bool takes_comma, const ReadOptions& options,
+              const RowPlace& place);
   /// A feature of another table, whose values become what they were there.
-  TableColumn(const FeatureColumn& known, const ReadOptions& options);
+  TableColumn(const FeatureColumn& known, const ReadOptions& options, const RowPlace& place);
 
   ColumnUse use() const { return use_; }
   /// Its name and, after finish(), what it became. Of a label: its classes.
   const FeatureColumn& feature() const { return feature_; }
 
-  /// Adds the field of the next row, which is in `line` of `file`. Throws DataError for a missing value that
-  /// is not allowed, for text and infinity in a column of numbers, and for more categories than make sense.
-  void add(std::string_view field, const std::string& file, std::size_t line);
-  /// The same in a feature of another table. Returns why the row has to be refused, without adding the field:
-  /// also for a category that was not there; "" if it was added.
-  std::string add_known(std::string_view field);
-  bool is_known() const { return is_known_; }
+  /// Adds the field of the next row. Throws DataError, without adding it, for a missing value that is not
+  /// allowed, for text and infinity in a column of numbers, and for more categories than make sense; in a
+  /// feature of another table also for a category that was not there.
+  void add(std::string_view field);
   /// Leaves out all rows but the first `rows`.
   void keep(std::size_t rows);
 
@@ -71,23 +68,24 @@ class TableColumn {
 
  private:
   enum class Kind { kUnknown, kNumbers, kCategories };
-  void check_missing(std::string_view field, const std::string& file, std::size_t line) const;
-  bool add_number(std::string_view field, const std::string& file, std::size_t line);
-  void add_category(std::string_view field, const std::string& file, std::size_t line);
-  void count_numbers(std::string_view field, const std::string& file, std::size_t line);
-  [[noreturn]] void fail(const std::string& problem, const std::string& file, std::size_t line) const;
+  void check_missing(std::string_view field) const;
+  float known_value(std::string_view field) const;
+  bool read_number(std::string_view field, float& number);
+  float category_of(std::string_view field);
+  void count_number(std::string_view field);
+  [[noreturn]] void fail(const std::string& problem) const;
 
   FeatureColumn feature_;
   ColumnUse use_;
   const ReadOptions* options_;
+  const RowPlace* place_;
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_point_ = false;
   std::string thousands_;
   double lowest_ = std::numeric_limits<double>::infinity(), highest_ = -lowest_;  // of the numbers
-  std::size_t numbers_ = 0;  // among categories that nobody has listed
-  std::string first_text_;   // in such a column
-  std::string file_;         // where it is
-  std::size_t line_ = 0;
+  std::size_t numbers_ = 0;      // among categories that nobody has listed
+  std::string first_text_;       // in such a column
+  RowPlace first_text_place_{};  // where that is
   bool is_known_ = false;
   bool is_listed_ = false;          // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value

@@ -129,7 +129,7 @@ struct DatasetSpec {
 struct ReadOptions : DatasetSpec {
   std::filesystem::path cache{};         // the folder of decoded images; empty: none
   std::vector<FeatureColumn> columns{};  // that a network was trained on; empty: those that are found
-  bool unlabelled = false;               // with `columns`: no targets are read
+  bool unlabelled = false;               // with `columns`: no targets are read, and `encoding` is found out
   unsigned threads = 0;                  // 0: all cores that the process may use
 };
 
