@@ -332,7 +332,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
   dataset.skipped = std::move(data.skipped);
   dataset.notes = std::move(data.notes);
 
-  std::array<std::optional<TensorDataset>, 3> sets;
+  SourceParts sets;
   for (const DataPart p : {kTrainPart, kValidationPart, kTestPart}) {
     const ArrayPair& pair = found.parts[p];
     if (pair.samples == nullptr && pair.targets == nullptr) continue;
@@ -350,8 +350,7 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
     dataset.class_names = trained->class_names;
     dataset.fill_values = trained->fill_values;
   }
-  split_parts({std::move(*sets[kTrainPart]), std::move(sets[kValidationPart]), std::move(sets[kTestPart])},
-              spec, dataset);
+  split_parts(std::move(sets), spec, dataset);
   return dataset;
 }
 

@@ -1,6 +1,7 @@
 #include "core/data/dataset_parts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,46 +21,44 @@ namespace {
 // Keeps the order of a split apart from the orders of epochs with the same seed.
 constexpr std::uint32_t kSplitEpoch = std::numeric_limits<std::uint32_t>::max();
 
-std::size_t part_size(const char* key, const std::variant<std::size_t, double>& size, std::size_t total) {
+std::size_t part_size(const std::string& key, const std::variant<std::size_t, double>& size,
+                      std::size_t total) {
   if (const auto* count = std::get_if<std::size_t>(&size)) return *count;
   const double fraction = std::get<double>(size);
   if (!(fraction >= 0 && fraction < 1)) {
-    throw ConfigError(std::string(key) + " as a fraction must be at least 0 and less than 1, found " +
+    throw ConfigError(key + " as a fraction must be at least 0 and less than 1, found " +
                       std::to_string(fraction));
   }
   return static_cast<std::size_t>(std::floor(static_cast<double>(total) * fraction));
 }
 
-struct SplitSizes {
-  std::size_t train, validation, test;
-};
+using Sizes = std::array<std::size_t, 3>;  // by part
 
-SplitSizes split_sizes(const SourceParts& parts, const DatasetSpec& spec) {
-  const std::size_t total = parts.train.size();
-  const std::size_t validation = part_size("validation", spec.validation, total);
-  const std::size_t test = part_size("test", spec.test, total);
-  const auto check_own_part = [&](const char* key, std::size_t count, bool has_part) {
-    if (count == 0 || !has_part) return;
-    throw ConfigError(std::string(key) + " takes samples from the training set, but " +
-                      quoted_name(spec.name) + " has a " + key + " set of its own: leave \"" + key +
-                      "\" out");
-  };
-  check_own_part("validation", validation, parts.validation.has_value());
-  check_own_part("test", test, parts.test.has_value());
+// How many of the training samples become which part.
+Sizes split_sizes(const SourceParts& parts, const DatasetSpec& spec) {
+  const std::size_t total = parts[kTrainPart]->size();
+  Sizes sizes{};
+  std::string keys, counts;
+  for (const DataPart part : {kValidationPart, kTestPart}) {
+    const std::string key = kPartNames[part];
+    sizes[part] = part_size(key, part == kTestPart ? spec.test : spec.validation, total);
+    if (sizes[part] == 0) continue;
+    if (parts[part]) {
+      throw ConfigError(key + " takes samples from the training set, but " + quoted_name(spec.name) +
+                        " has a " + key + " set of its own: leave \"" + key + "\" out");
+    }
+    keys += (keys.empty() ? "" : " and ") + key;
+    counts += (counts.empty() ? "" : " and ") + std::to_string(sizes[part]);
+  }
+  const auto& [train, validation, test] = sizes;  // Each may be close to the largest number there is.
   if (validation >= total || test >= total - validation) {
-    const bool both = validation > 0 && test > 0;
-    // Either may be close to the largest number there is.
-    const std::string counts = both       ? std::to_string(validation) + " and " + std::to_string(test)
-                               : test > 0 ? std::to_string(test)
-                                          : std::to_string(validation);
-    throw ConfigError(std::string(both       ? "validation and test take "
-                                  : test > 0 ? "test takes "
-                                             : "validation takes ") +
-                      counts + " samples, but the training set of " + quoted_name(spec.name) + " has " +
+    throw ConfigError(keys + (validation > 0 && test > 0 ? " take " : " takes ") + counts +
+                      " samples, but the training set of " + quoted_name(spec.name) + " has " +
                       std::to_string(total) + ": nothing is left to train on; at most " +
                       std::to_string(total - 1) + " are possible");
   }
-  return {total - validation - test, validation, test};
+  sizes[kTrainPart] = total - validation - test;
+  return sizes;
 }
 
 // Divides `wanted` samples among the classes in proportion to `counts`; what rounding leaves goes to the
@@ -82,29 +81,28 @@ std::vector<std::size_t> class_shares(const std::vector<std::size_t>& counts, st
 
 // Returns the training samples, then those for validation, then those for the test.
 std::vector<std::uint32_t> stratified_order(std::span<const std::int32_t> labels, std::size_t classes,
-                                            const SplitSizes& sizes,
+                                            const Sizes& sizes,
                                             const std::vector<std::uint32_t>& random_order) {
-  std::vector<std::size_t> counts(classes);
-  for (const std::int32_t c : labels) ++counts[static_cast<std::size_t>(c)];
-  std::vector<std::size_t> test = class_shares(counts, sizes.test);
-  for (std::size_t c = 0; c < classes; ++c) counts[c] -= test[c];
-  std::vector<std::size_t> validation = class_shares(counts, sizes.validation);
-  std::vector<std::uint32_t> train_rows, validation_rows, test_rows;
+  std::array<std::vector<std::size_t>, 3> wanted;  // of each class
+  std::vector<std::size_t>& rest = wanted[kTrainPart];
+  rest.resize(classes);
+  for (const std::int32_t c : labels) ++rest[static_cast<std::size_t>(c)];
+  for (const DataPart part : {kTestPart, kValidationPart}) {
+    wanted[part] = class_shares(rest, sizes[part]);
+    for (std::size_t c = 0; c < classes; ++c) rest[c] -= wanted[part][c];
+  }
+  std::array<std::vector<std::uint32_t>, 3> rows;
   for (const std::uint32_t row : random_order) {
     const auto c = static_cast<std::size_t>(labels[row]);
-    if (test[c] > 0) {
-      --test[c];
-      test_rows.push_back(row);
-    } else if (validation[c] > 0) {
-      --validation[c];
-      validation_rows.push_back(row);
-    } else {
-      train_rows.push_back(row);
-    }
+    const DataPart part = wanted[kTestPart][c] > 0         ? kTestPart
+                          : wanted[kValidationPart][c] > 0 ? kValidationPart
+                                                           : kTrainPart;
+    --wanted[part][c];
+    rows[part].push_back(row);
   }
-  train_rows.insert(train_rows.end(), validation_rows.begin(), validation_rows.end());
-  train_rows.insert(train_rows.end(), test_rows.begin(), test_rows.end());
-  return train_rows;
+  for (const DataPart part : {kValidationPart, kTestPart})
+    rows[kTrainPart].insert(rows[kTrainPart].end(), rows[part].begin(), rows[part].end());
+  return std::move(rows[kTrainPart]);
 }
 
 std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& spec) {
@@ -113,7 +111,7 @@ std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& sp
 
 using Order = std::shared_ptr<const std::vector<std::uint32_t>>;  // null: that of the source
 
-Order split_order(const TensorDataset& train, std::size_t classes, const SplitSizes& sizes,
+Order split_order(const TensorDataset& train, std::size_t classes, const Sizes& sizes,
                   const DatasetSpec& spec) {
   if (spec.split == SplitMethod::kAuto || spec.split == SplitMethod::kEnd) return nullptr;
   if (spec.split == SplitMethod::kStratified && is_regression(train.targets)) {
@@ -143,13 +141,11 @@ std::string place_of_feature(const Dataset& dataset, std::size_t feature) {
 void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<const std::uint32_t> rows,
                          Dataset& dataset) {
   std::vector<float>& means = dataset.fill_values;
-  std::vector<TensorDataset*> sets = {&parts.train};
-  for (std::optional<TensorDataset>* part : {&parts.validation, &parts.test})
-    if (*part) sets.push_back(&**part);
-  const bool any = std::ranges::any_of(sets, [](const TensorDataset* set) { return has_missing(*set); });
-  if (!any && (missing == MissingValues::kError || parts.train.file)) return;
+  const TensorDataset& train = *parts[kTrainPart];
+  const bool any = std::ranges::any_of(parts, [](const auto& set) { return set && has_missing(*set); });
+  if (!any && (missing == MissingValues::kError || train.file)) return;
   if (means.empty()) {
-    const std::vector<double> exact = channel_statistics(parts.train, rows).mean;
+    const std::vector<double> exact = channel_statistics(train, rows).mean;
     means.assign(exact.begin(), exact.end());
     const auto empty = static_cast<std::size_t>(
         std::ranges::find_if(means, [](float mean) { return std::isnan(mean); }) - means.begin());
@@ -159,8 +155,8 @@ void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<co
                       (dataset.columns.empty() ? "leave it out" : "list it under \"ignore\""));
     }
   }
-  for (TensorDataset* set : sets)
-    if (has_missing(*set)) fill_missing(std::get<1>(set->samples).edit(), set->shape, means);
+  for (std::optional<TensorDataset>& set : parts)
+    if (set && has_missing(*set)) fill_missing(std::get<1>(set->samples).edit(), set->shape, means);
 }
 
 InputTransform measured_transform(const TensorDataset& train, std::span<const std::uint32_t> rows,
@@ -198,39 +194,36 @@ void note_untrained_classes(const TensorDataset& train, std::span<const std::uin
 }  // namespace
 
 void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset) {
-  const SplitSizes sizes = split_sizes(parts, spec);
+  const Sizes sizes = split_sizes(parts, spec);
   const auto limited = [&](std::size_t count) {
     return spec.limit == 0 ? count : std::min(count, spec.limit);
   };
-  const Order order = split_order(parts.train, dataset.class_names.size(), sizes, spec);
-  std::vector<std::uint32_t> rows(parts.train.size());
-  if (order) {
-    rows = *order;
-  } else {
-    std::iota(rows.begin(), rows.end(), 0u);
-  }
-  rows.resize(limited(sizes.train));
-  note_untrained_classes(parts.train, rows, !order, dataset);
+  TensorDataset& train = *parts[kTrainPart];
+  const Order order = split_order(train, dataset.class_names.size(), sizes, spec);
+  std::vector<std::uint32_t> rows(train.size());
+  std::iota(rows.begin(), rows.end(), 0u);
+  if (order) rows = *order;
+  rows.resize(limited(sizes[kTrainPart]));
+  note_untrained_classes(train, rows, !order, dataset);
   fill_missing_values(parts, spec.missing, rows, dataset);
   dataset.transform = spec.transform;
   if (spec.transform == InputTransform{} && spec.normalization == Normalization::kTrain)
-    dataset.transform = measured_transform(parts.train, rows, dataset.columns);
+    dataset.transform = measured_transform(train, rows, dataset.columns);
 
-  dataset.train = {std::make_shared<const TensorDataset>(std::move(parts.train)), 0, rows.size(), order};
-  const auto split_off = [&](std::size_t first, std::size_t count) {
-    return count == 0 ? Subset{} : Subset{dataset.train.set, first, limited(count), order};
-  };
-  // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
-  const auto whole_part = [&](TensorDataset& set) -> Subset {
-    const std::size_t count = set.size(), kept = limited(count);
+  dataset.train = {std::make_shared<const TensorDataset>(std::move(train)), 0, rows.size(), order};
+  std::size_t first = sizes[kTrainPart];
+  for (const auto& [part, subset] :
+       {std::pair(kValidationPart, &dataset.validation), std::pair(kTestPart, &dataset.test)}) {
+    if (sizes[part] > 0) *subset = {dataset.train.set, first, limited(sizes[part]), order};
+    first += sizes[part];
+    if (!parts[part]) continue;
+    // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
+    const std::size_t count = parts[part]->size(), kept = limited(count);
     Order own;
     if (order && kept < count)
       own = std::make_shared<const std::vector<std::uint32_t>>(random_order(count, spec));
-    return {std::make_shared<const TensorDataset>(std::move(set)), 0, kept, std::move(own)};
-  };
-  dataset.validation =
-      parts.validation ? whole_part(*parts.validation) : split_off(sizes.train, sizes.validation);
-  dataset.test = parts.test ? whole_part(*parts.test) : split_off(sizes.train + sizes.validation, sizes.test);
+    *subset = {std::make_shared<const TensorDataset>(std::move(*parts[part])), 0, kept, std::move(own)};
+  }
 }
 
 }  // namespace sweep

@@ -1,17 +1,16 @@
 // Divides the samples of a source into training, validation and test parts.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "core/data/dataset.h"
 
 namespace sweep {
 
-/// The parts that a source has by itself.
-struct SourceParts {
-  TensorDataset train;  // all samples, if the source does not divide them
-  std::optional<TensorDataset> validation = std::nullopt, test = std::nullopt;
-};
+/// The parts that a source has by itself, by DataPart. That for training, which has samples, is all of them
+/// if the source does not divide them.
+using SourceParts = std::array<std::optional<TensorDataset>, 3>;
 
 /// Splits spec.validation and spec.test samples off the training part, as spec.split says (kAuto: kEnd), and
 /// applies spec.limit to every part. Sets the parts of `dataset`, its transform and its fill values; the
