@@ -10,7 +10,8 @@
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/data_format.h"
-#include "core/data/readers/image_folder/decode_images.h"
+#include "core/data/readers/image_folder/image_folder.h"
+#include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {
@@ -100,14 +101,11 @@ void take_pictures(std::vector<ImageEntry>& pictures, const SampleFormat& format
                    const TakeSamples& take, const std::function<void(SkippedFile)>& skip) {
   if (pictures.empty()) return;
   const std::size_t sample_bytes = element_count(format.shape);
-  const ImageSize size{static_cast<std::uint32_t>(format.shape[1]),
-                       static_cast<std::uint32_t>(format.shape[2])};
-  const ImageOptions options{.grayscale = format.shape.front() == 1, .resize = size};
   std::vector<std::uint8_t> pixels(pictures.size() * sample_bytes);
-  const std::vector<DecodedFile> files = decode_images(pictures, options, size, threads, pixels);
+  const std::vector<DecodedFile> files = decode_images(pictures, format.shape, true, threads, pixels);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < pictures.size(); ++i) {
-    if (files[i].problem.empty())
+    if (!files[i].sha256.empty())
       names.push_back(pictures[i].path.string());
     else
       skip({pictures[i].path, files[i].problem});

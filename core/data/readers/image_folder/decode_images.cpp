@@ -1,5 +1,3 @@
-#include "core/data/readers/image_folder/decode_images.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -11,6 +9,8 @@
 
 #include "core/base/error.h"
 #include "core/base/threads.h"
+#include "core/data/readers/image_folder/image_folder.h"
+#include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 
 namespace sweep {
@@ -53,28 +53,27 @@ void parallel_for(std::size_t count, unsigned threads, const std::function<void(
   if (error) std::rethrow_exception(error);
 }
 
-std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ImageOptions& options,
-                                       ImageSize size, unsigned threads, std::span<std::uint8_t> out,
+std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const Shape& shape, bool resize,
+                                       unsigned threads, std::span<std::uint8_t> out,
                                        const std::function<void()>& meanwhile) {
-  const std::size_t sample_bytes = (options.grayscale ? 1u : 3u) * std::size_t{size.height} * size.width;
+  const std::size_t sample_bytes = element_count(shape);
   if (out.size() < entries.size() * sample_bytes) throw std::logic_error("no room for the decoded images");
+  const ImageSize size{static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2])};
+  ImageOptions options{.grayscale = shape[0] == 1};
+  if (resize) options.resize = size;
   std::vector<DecodedFile> files(entries.size());
+  std::vector<ImageSize> sizes(entries.size(), size);
   const auto decode = [&](std::size_t i) {
     const fs::path& path = entries[i].path;
     try {
       const std::vector<std::uint8_t> bytes = read_bytes(path, kMaxImageBytes);
       const Image image = decode_image(bytes, options, path.string());
-      if (image.size != size) {
-        files[i].problem = "has " + size_text(image.size) + ", others have " + size_text(size);
-        files[i].other_size = true;
-        return;
-      }
-      std::copy(image.pixels.begin(), image.pixels.end(),
-                out.begin() + static_cast<std::ptrdiff_t>(i * sample_bytes));
+      sizes[i] = image.size;
+      if (image.size != size) return;
+      std::ranges::copy(image.pixels, out.begin() + static_cast<std::ptrdiff_t>(i * sample_bytes));
       files[i].sha256 = sha256_of(bytes);
     } catch (const DataError& error) {
-      files[i].problem = without_path(error.what(), path);
-      files[i].unread = dynamic_cast<const ReadError*>(&error) != nullptr;
+      files[i] = {"", without_path(error.what(), path), dynamic_cast<const ReadError*>(&error) != nullptr};
     }
   };
   // Call 0 is `meanwhile`.
@@ -86,7 +85,11 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
   });
   std::size_t count = 0;  // that have a place
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!files[i].problem.empty()) continue;
+    if (sizes[i] != size) {
+      throw DataError(entries[i].path.string() + ": has " + size_text(sizes[i]) + ", others have " +
+                      size_text(size) + "; give \"resize\": [height, width]");
+    }
+    if (files[i].sha256.empty()) continue;
     if (count < i) std::memcpy(&out[count * sample_bytes], &out[i * sample_bytes], sample_bytes);
     ++count;
   }

@@ -18,7 +18,8 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/image_folder/decode_images.h"
+#include "core/data/readers/image_folder/image_folder.h"
+#include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/readers.h"
 #include "core/data/readers/safetensors/mapped_tensors.h"
@@ -68,9 +69,9 @@ std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOp
   Sha256 key;
   add(key, kDecoderVersion, LIBJPEG_TURBO_VERSION_NUMBER, name_of(root, options));
   for (const std::string& name : folder.class_names) add(key, name);
-  for (const ImagePart& part : folder.parts) {
-    add(key, part.name, part.entries.size());
-    for (const ImageEntry& entry : part.entries) {
+  for (const auto& [part, entries] : folder.parts) {
+    add(key, kPartNames[part], entries.size());
+    for (const ImageEntry& entry : entries) {
       add(key, relative_name(root, entry.path), entry.class_index, entry.stamp.bytes, entry.stamp.modified,
           entry.stamp.changed);
     }
@@ -90,34 +91,24 @@ bool is_settled(const ImageFolder& folder) {
     const std::int64_t step = entry.stamp.changed % kSecond == 0 ? 2 * kSecond + kTick : kTick;
     return entry.stamp.changed < now - step;
   };
-  return std::ranges::all_of(
-      folder.parts, [&](const ImagePart& part) { return std::ranges::all_of(part.entries, is_old); });
-}
-
-ImageOptions image_options(const ReadOptions& options) {
-  ImageOptions image{.grayscale = options.grayscale};
-  if (options.resize) {
-    image.resize = ImageSize{static_cast<std::uint32_t>(options.resize->front()),
-                             static_cast<std::uint32_t>(options.resize->back())};
-  }
-  return image;
+  return std::ranges::all_of(folder.parts,
+                             [&](const auto& part) { return std::ranges::all_of(part.second, is_old); });
 }
 
 // The shape of all samples: of options.resize, or of the first image that can be decoded. Throws DataError if
 // there is none.
 Shape common_shape(const ImageFolder& folder, const ReadOptions& options, const std::string& name) {
-  const auto shape = [&](ImageSize size) {
-    return Shape{options.grayscale ? 1 : 3, size.height, size.width};
-  };
+  const std::int64_t channels = options.grayscale ? 1 : 3;
   if (options.resize && std::ranges::min(*options.resize) < 1)
     throw ConfigError("resize: height and width must be at least 1");
-  if (options.resize) return shape(*image_options(options).resize);
+  if (options.resize) return {channels, options.resize->front(), options.resize->back()};
   std::string first_problem;
-  const std::vector<ImageEntry>& entries = folder.parts.front().entries;
+  const std::vector<ImageEntry>& entries = folder.parts.at(kTrainPart);
   for (const ImageEntry& entry : entries) {
     try {
       const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMaxImageBytes);
-      return shape(decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size);
+      const ImageSize size = decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size;
+      return {channels, size.height, size.width};
     } catch (const DataError& error) {
       if (first_problem.empty()) first_problem = error.what();
     }
@@ -128,7 +119,7 @@ Shape common_shape(const ImageFolder& folder, const ReadOptions& options, const 
 
 std::size_t image_count(const ImageFolder& folder) {
   std::size_t count = 0;
-  for (const ImagePart& part : folder.parts) count += part.entries.size();
+  for (const auto& [part, entries] : folder.parts) count += entries.size();
   return count;
 }
 
@@ -150,11 +141,7 @@ void list_decoded(std::span<const ImageEntry> entries, const std::vector<Decoded
                   const fs::path& root, std::vector<std::int32_t>& classes, Sha256& digest,
                   std::vector<SkippedFile>& skipped) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (files[i].other_size) {
-      throw DataError(entries[i].path.string() + ": " + files[i].problem +
-                      "; give \"resize\": [height, width]");
-    }
-    if (!files[i].problem.empty()) {
+    if (files[i].sha256.empty()) {
       skipped.push_back({entries[i].path, files[i].problem, files[i].unread});
       continue;
     }
@@ -171,14 +158,14 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
   constexpr std::size_t kPieceSize = std::size_t{32} << 20;
   const std::size_t sample_bytes = element_count(shape);
   const std::size_t per_piece = std::max<std::size_t>(kPieceSize / sample_bytes, 1);
-  const ImageSize size{static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2])};
   Sha256 digest;
   DataArrays data;
   data.class_names = std::move(folder.class_names);
   data.skipped = std::move(folder.skipped);
-  for (const ImagePart& part : folder.parts) {
-    const std::span<const ImageEntry> entries = part.entries;
-    file.begin("x_" + part.name, TensorType::kU8);
+  for (const auto& [part, listed] : folder.parts) {
+    const std::string name = kPartNames[part];
+    const std::span<const ImageEntry> entries = listed;
+    file.begin("x_" + name, TensorType::kU8);
     std::vector<std::int32_t> classes;
     std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes), decoded;
     std::size_t decoded_bytes = 0;
@@ -188,7 +175,8 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
     for (std::size_t first = 0; first < entries.size(); first += per_piece) {
       const auto some = entries.subspan(first, std::min(per_piece, entries.size() - first));
       const std::size_t before = classes.size();
-      list_decoded(some, decode_images(some, image_options(options), size, options.threads, piece, write),
+      list_decoded(some,
+                   decode_images(some, shape, options.resize.has_value(), options.threads, piece, write),
                    root, classes, digest, data.skipped);
       if (decoded.empty() && first + per_piece < entries.size()) decoded.resize(piece.size());
       std::swap(piece, decoded);
@@ -196,8 +184,8 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
     }
     write();
     file.end({static_cast<std::int64_t>(classes.size()), shape[0], shape[1], shape[2]});
-    file.add("y_" + part.name, std::span<const std::int32_t>(classes));
-    if (&part == &folder.parts.front()) check_classes(classes, data, root.string());
+    file.add("y_" + name, std::span<const std::int32_t>(classes));
+    if (part == kTrainPart) check_classes(classes, data, root.string());
   }
   data.files = {{root, digest.finish()}};
   return data;
@@ -217,7 +205,7 @@ MappedTensors map_arrays(FileDescriptor file, const std::string& name, DataArray
   const std::uint64_t bytes = file_bytes(file.get());
   MappedTensors tensors(std::move(file), use_of(bytes), name);
   data.mapping = tensors.file();
-  for (const std::string part : {"train", "validation", "test"}) {
+  for (const std::string part : kPartNames) {
     const TensorEntry* samples = tensors.find("x_" + part);
     if (samples == nullptr) continue;
     const MaybeOwnedArray<std::int32_t> labels = tensors.array<std::int32_t>("y_" + part);

@@ -1,11 +1,16 @@
-// The files of an image folder.
+// The files of an image folder, and how they are decoded together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/shape.h"
 #include "core/data/readers/named_arrays.h"
 
 namespace sweep {
@@ -23,15 +28,10 @@ struct ImageEntry {
   FileStamp stamp{};  // when it was listed
 };
 
-struct ImagePart {
-  std::string name;                 // "train", "validation" or "test"
-  std::vector<ImageEntry> entries;  // in a fixed order: by class, then by path
-};
-
 struct ImageFolder {
-  std::vector<std::string> class_names;  // sorted names of the folders
-  std::vector<ImagePart> parts;          // that for training first
-  std::vector<SkippedFile> skipped;      // pipes, dangling links, folders that cannot be read, …
+  std::vector<std::string> class_names;               // sorted names of the folders
+  std::map<DataPart, std::vector<ImageEntry>> parts;  // each in a fixed order: by class, then by path
+  std::vector<SkippedFile> skipped;  // pipes, dangling links, folders that cannot be read, …
 };
 
 /// Lists the files below `path`, which holds either a folder per class, or nothing but folders called
@@ -42,5 +42,25 @@ ImageFolder scan_image_folder(const std::filesystem::path& path);
 
 /// The name of a file or folder below `root`, as scan_image_folder(root) lists it, relative to that.
 std::string relative_name(const std::filesystem::path& root, const std::filesystem::path& path);
+
+/// Calls work(0) … work(count − 1), each once, on `threads` threads (0: one per core that this process may
+/// use), roughly in order, while the calling thread waits. The first exception ends the loop and is thrown
+/// again here, after the threads have ended.
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
+
+/// The outcome of decoding one image file.
+struct DecodedFile {
+  std::string sha256;   // of the file; empty: it could not be decoded
+  std::string problem;  // that it has then
+  bool unread = false;  // it could not be read, which may pass
+};
+
+/// Decodes `entries` to `out`, one after the other, of `shape` each, [channels, height, width], on `threads`
+/// threads (0: all cores). A file that is damaged takes no place. Throws DataError for one of another size,
+/// unless all are to be resized. Memory other than `out`: a file and an image for each thread. `meanwhile`,
+/// unless empty, is called once by one of the threads.
+std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const Shape& shape, bool resize,
+                                       unsigned threads, std::span<std::uint8_t> out,
+                                       const std::function<void()>& meanwhile = {});
 
 }  // namespace sweep

@@ -1,5 +1,3 @@
-#include "core/data/readers/image_folder/scan.h"
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/data/readers/image_folder/image_folder.h"
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/readers.h"
 
@@ -46,21 +45,14 @@ std::vector<std::string> folders_in(const fs::path& directory) {
   return names;
 }
 
-// "train", "validation", "test", or "" for another name.
-std::string part_name(std::string_view folder) {
-  const std::optional<DataPart> part = part_called(folder);
-  return part ? kPartNames[*part] : "";
-}
-
 // True if the folders in `path` are parts of a data set, not classes. Throws DataError if some are.
 bool is_divided(const fs::path& path, const std::vector<std::string>& folders) {
-  const auto is_class = [](const std::string& name) { return part_name(name).empty(); };
-  const auto train = std::ranges::find(folders, "train", part_name);
+  const auto train = std::ranges::find(folders, kTrainPart, part_called);
   if (train == folders.end()) return false;
-  const auto found = std::ranges::find_if(folders, is_class);
+  const auto found = std::ranges::find(folders, std::optional<DataPart>(), part_called);
   if (found == folders.end()) return true;
   const auto other = std::ranges::find_if(
-      folders, [&](const std::string& name) { return !is_class(name) && name != *train; });
+      folders, [&](const std::string& name) { return part_called(name) && name != *train; });
   if (other == folders.end()) return false;  // "train" is a class
   throw DataError(path.string() + ": the folders " + quoted_name(*train) + " and " + quoted_name(*other) +
                   " are parts of a data set, but " + quoted_name(*found) +
@@ -188,7 +180,7 @@ bool is_image_folder(const fs::path& path) {
   std::string problem;
   const std::vector<std::string> names = names_in(path, problem);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return part_name(name) == "train" && holds_images(path / name);
+    return part_called(name) == kTrainPart && holds_images(path / name);
   });
 }
 
@@ -197,19 +189,21 @@ ImageFolder scan_image_folder(const fs::path& path) {
   if (!fs::is_directory(path, error)) throw DataError(path.string() + ": is not a folder");
   const std::vector<std::string> folders = folders_in(path);
   ImageFolder folder;
-  const auto add_part = [&](const std::string& part, const fs::path& directory) {
-    if (std::ranges::count(folder.parts, part, &ImagePart::name) > 0)
-      throw DataError(directory.string() + ": another folder stands for " + quoted_name(part) + ", too");
-    folder.parts.push_back({part, scan_part(directory, folder.class_names, folder.skipped)});
+  const auto add_part = [&](DataPart part, const fs::path& directory) {
+    if (folder.parts.contains(part)) {
+      throw DataError(directory.string() + ": another folder stands for " + quoted_name(kPartNames[part]) +
+                      ", too");
+    }
+    folder.parts[part] = scan_part(directory, folder.class_names, folder.skipped);
   };
   if (folders.empty() || !is_divided(path, folders)) {
-    add_part("train", path);
+    add_part(kTrainPart, path);
     return folder;
   }
   // The training part comes first: it says which classes there are.
-  for (const char* part : {"train", "validation", "test"}) {
+  for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) {
     for (const std::string& name : folders)
-      if (part_name(name) == part) add_part(part, path / name);
+      if (part_called(name) == part) add_part(part, path / name);
   }
   return folder;
 }

@@ -1,4 +1,4 @@
-// The decoders of image files. Private to core/data/readers.
+// The decoders of image files, and what resizes their pixels. Private to core/data/readers.
 #pragma once
 
 #include <cstddef>
@@ -48,5 +48,14 @@ StoredImage decode_png(const EncodedImage& file);
 StoredImage decode_webp(const EncodedImage& file);
 /// False if this build has no library for WebP; then decode_webp() always throws.
 bool can_decode_webp();
+
+/// Returns `pixels`, [from.height, from.width, channels], as [to.height, to.width, channels]. All extents are
+/// at least 1. The filter is the triangle of PIL's and torchvision's "bilinear" with antialiasing. With scale
+/// = in / out and radius = max(scale, 1), output pixel i is the mean of the input pixels j, weighted by
+///   max(0, 1 - |j + 0.5 - (i + 0.5) * scale| / radius),
+/// in each direction. An equal size leaves the image as it is. Sums are in float, rounded to the nearest once
+/// at the end, where PIL rounds after each direction: results differ from PIL's by at most one or two.
+std::vector<std::uint8_t> resized(std::span<const std::uint8_t> pixels, ImageSize from, ImageSize to,
+                                  std::size_t channels);
 
 }  // namespace sweep

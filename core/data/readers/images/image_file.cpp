@@ -1,12 +1,12 @@
 #include "core/data/readers/images/image_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/data/readers/images/image_decoders.h"
-#include "core/data/readers/images/image_resize.h"
 
 namespace sweep {
 namespace {
@@ -151,10 +151,7 @@ void EncodedImage::check_size(std::uint64_t height, std::uint64_t width) const {
 }
 
 bool starts_image(std::span<const std::uint8_t> start) {
-  for (const ImageFormat& format : kDecoders) {
-    if (format.recognise(start)) return true;
-  }
-  return false;
+  return std::ranges::any_of(kDecoders, [&](const ImageFormat& row) { return row.recognise(start); });
 }
 
 std::string image_formats() { return can_decode_webp() ? "JPEG, PNG, WebP" : "JPEG, PNG"; }

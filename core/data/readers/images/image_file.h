@@ -18,7 +18,7 @@ struct ImageSize {
 
 struct ImageOptions {
   bool grayscale = false;  // one channel instead of three
-  /// The size of the result; the aspect ratio is not kept. See image_resize.h for the formula.
+  /// The size of the result; the aspect ratio is not kept. See resized() for the formula.
   std::optional<ImageSize> resize{};
 };
 

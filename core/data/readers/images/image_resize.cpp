@@ -1,4 +1,4 @@
-#include "core/data/readers/images/image_resize.h"
+#include "core/data/readers/images/image_decoders.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <ctime>
 
-#include "core/data/readers/images/image_resize.h"
+#include "core/data/readers/images/image_decoders.h"
 #include "tests/support/image_files.h"
 
 #ifdef SWEEP_WEBP
@@ -271,7 +271,7 @@ TEST(MalformedImage, RefusesJpegBombs) {
   EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
 }
 
-// Resizing gives what the formula in image_resize.h says.
+// Resizing gives what the formula of resized() says.
 
 std::vector<double> weights(std::uint32_t from, std::uint32_t to, std::uint32_t i) {
   const double scale = static_cast<double>(from) / to, radius = std::max(scale, 1.0);

@@ -6,7 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/data/data_from_arrays.h"
-#include "core/data/readers/image_folder/scan.h"
+#include "core/data/readers/image_folder/image_folder.h"
 #include "tests/support/dataset_rows.h"
 #include "tests/support/image_files.h"
 

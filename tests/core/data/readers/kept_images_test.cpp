@@ -5,7 +5,7 @@
 
 #include "core/base/file.h"
 #include "core/base/mapped_file.h"
-#include "core/data/readers/image_folder/decode_images.h"
+#include "core/data/readers/image_folder/image_folder.h"
 #include "core/data/readers/readers.h"
 #include "tests/support/image_files.h"
 
