@@ -34,19 +34,26 @@ TEST_F(DataFormat, IsRecognisedByContent) {
   directory.write("cifar100/train.bin", std::string(3074, '\1'));
   directory.write("arrays/x.npy", npy_file("|u1", "(1,)", "a"));
   directory.write("tables/train.csv", "x,label\n1,a\n");
-  EXPECT_EQ(format_of(directory / "images"), "image_folder");
-  EXPECT_EQ(format_of(directory / "cifar10"), "cifar10");
-  EXPECT_EQ(format_of(directory / "cifar100"), "cifar100");
-  EXPECT_EQ(format_of(directory / "arrays"), "npy");
-  EXPECT_EQ(format_of(directory / "tables"), "csv");
-  EXPECT_EQ(format_of(directory.write("one", npy_file("|u1", "(1,)", "a"))), "npy");
-  EXPECT_EQ(format_of(directory.write("two", test::zip_file({{"x.npy", "", true}}))), "npz");
-  EXPECT_EQ(format_of(directory.write("three", "x\tlabel\n1\ta\n")), "tsv");
-  EXPECT_EQ(format_of(directory.write("four", "hello")), "none");
-  EXPECT_EQ(format_of(directory.write("six", std::string("\0\0\x08\x03", 4))), "idx");
-  EXPECT_EQ(format_of(directory.write("five", test::safetensors_file("{}", ""))), "safetensors");
-  EXPECT_EQ(format_of(directory.path()), "none");
-  EXPECT_EQ(format_of(directory / "nowhere"), "none");
+  directory.write("npy", npy_file("|u1", "(1,)", "a"));
+  directory.write("npz", test::zip_file({{"x.npy", "", true}}));
+  directory.write("tsv", "x\tlabel\n1\ta\n");
+  directory.write("text", "hello");
+  directory.write("idx", std::string("\0\0\x08\x03", 4));
+  directory.write("safetensors", test::safetensors_file("{}", ""));
+  for (const auto& [name, format] : std::map<std::string, std::string>{{"images", "image_folder"},
+                                                                       {"arrays", "npy"},
+                                                                       {"tables", "csv"},
+                                                                       {"text", "none"},
+                                                                       {"", "none"},
+                                                                       {"nowhere", "none"},
+                                                                       {"cifar10", "cifar10"},
+                                                                       {"cifar100", "cifar100"},
+                                                                       {"npy", "npy"},
+                                                                       {"npz", "npz"},
+                                                                       {"tsv", "tsv"},
+                                                                       {"idx", "idx"},
+                                                                       {"safetensors", "safetensors"}})
+    EXPECT_EQ(format_of(directory / name), format) << name;
 }
 
 TEST_F(DataFormat, ReadsAPathOrAPattern) {

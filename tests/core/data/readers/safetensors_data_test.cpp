@@ -13,27 +13,13 @@ namespace sweep::safetensors_data_test {
 
 using test::bytes_of, test::safetensors_file;
 
-struct Tensor {
-  std::string name, type, shape, data;
-};
-
-std::string file_of(const std::vector<Tensor>& tensors) {
-  std::string header, data;
-  for (const Tensor& tensor : tensors) {
-    const std::size_t end = data.size() + tensor.data.size();
-    header += (header.empty() ? "{" : ",") + ("\"" + tensor.name) + R"(":{"dtype":")" + tensor.type +
-              R"(","shape":)" + tensor.shape + R"(,"data_offsets":[)" + std::to_string(data.size()) + "," +
-              std::to_string(end) + "]}";
-    data += tensor.data;
-  }
-  return safetensors_file(header + "}", data);
-}
-
 TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
   const test::TemporaryDirectory directory;
-  const std::string content = file_of({{"labels", "I64", "[3]", bytes_of<std::int64_t>({1, 0, 2})},
-                                       {"features", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6})},
-                                       {"more", "U8", "[1]", "a"}});
+  const std::string content = safetensors_file(
+      R"({"labels":{"dtype":"I64","shape":[3],"data_offsets":[0,24]},
+          "features":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},
+          "more":{"dtype":"U8","shape":[1],"data_offsets":[48,49]}})",
+      bytes_of<std::int64_t>({1, 0, 2}) + bytes_of<float>({1, 2, 3, 4, 5, 6}) + "a");
   const fs::path plain = directory / "plain";
   for (const std::string& name : {std::string("plain"), std::string("packed")}) {
     const fs::path path = directory.write(name, name == "plain" ? content : test::gzip(content));
