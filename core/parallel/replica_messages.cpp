@@ -187,7 +187,7 @@ SentBatch::SentBatch(const Network& network)
     : values_(element_count(network.input())), outputs_(element_count(network.output())) {}
 
 void SentBatch::scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes,
-                        const SampleShares& shares) {
+                        const RankShares& shares) {
   for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
     begins_.clear();
     for (const std::size_t sample : shares.of(turn)) begins_.push_back(sample * bytes);
@@ -195,7 +195,7 @@ void SentBatch::scatter(Communicator& group, std::vector<std::byte>& array, std:
   }
 }
 
-Batch SentBatch::exchange(Communicator& group, const BatchKind& kind, const SampleShares& shares,
+Batch SentBatch::exchange(Communicator& group, const BatchKind& kind, const RankShares& shares,
                           const Batch* batch) {
   const std::size_t sample_bytes = values_ * (kind.has_float_samples ? sizeof(float) : 1);
   const std::size_t target_bytes = kind.has_number_targets ? outputs_ * sizeof(float) : sizeof(std::int32_t);

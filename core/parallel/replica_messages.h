@@ -41,11 +41,11 @@ class SentBatch {
 
   /// Passes on rank 0's `batch`, which is not empty; the other ranks have none, nullptr. Returns it, or what
   /// was received, which is valid until the next call.
-  Batch exchange(Communicator& group, const BatchKind& kind, const SampleShares& shares, const Batch* batch);
+  Batch exchange(Communicator& group, const BatchKind& kind, const RankShares& shares, const Batch* batch);
 
  private:
   void scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes,
-               const SampleShares& shares);
+               const RankShares& shares);
 
   std::size_t values_, outputs_;  // of a sample
   std::vector<std::byte> samples_, targets_;

@@ -17,10 +17,10 @@
 
 namespace sweep {
 
-/// Which samples of a batch the ranks of a group compute: where each rank's samples begin, and where the last
-/// rank's end, for every turn of a batch; see EngineOptions::accumulation_steps. Filled anew for each batch;
-/// keeps its memory.
-struct SampleShares {
+/// What the ranks of a group compute of a batch, of its samples for example: where each rank's begin, and
+/// where the last rank's end, for every turn of the batch; see EngineOptions::accumulation_steps. Filled anew
+/// for each batch; keeps its memory.
+struct RankShares {
   std::size_t ranks = 1;
   std::vector<std::size_t> begins = {};  // [turns][ranks + 1]
 
@@ -38,7 +38,7 @@ class ReplicaEngine : public Engine {
  public:
   /// Which samples of a batch of `samples` the ranks compute; a rank looks at no others. In evaluation there
   /// is one turn. Valid until the next call. Allocates no more once a batch as large has been shared.
-  virtual const SampleShares& sample_shares(std::size_t samples, bool training) = 0;
+  virtual const RankShares& sample_shares(std::size_t samples, bool training) = 0;
 
   /// To be called if a rank has failed and only the destructor follows: it then waits for no other rank. The
   /// default implementation is for engines whose destructors never wait.

@@ -20,8 +20,10 @@ GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size
                          std::size_t turns)
     : floats_(floats), threads_(threads), place_(place), runs_(threads) {
   std::size_t most_own = has_peers() ? 1 : max_partials, most_shares = 0;
+  RankShares shares;
   for (std::size_t partials = 1; has_peers() && partials <= max_partials; ++partials) {
-    assign({partials, turns, place_.count});
+    share_out(partials, turns, place_.count, shares);
+    assign(shares);
     most_own = std::max(most_own, own_count_);
     most_shares = std::max(most_shares, shares_.size());
   }
@@ -32,8 +34,8 @@ GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size
     sums_ = AlignedBuffer(max_subtrees(most_own, threads_ * std::min(turns, max_partials)) * floats);
 }
 
-void GradientSum::begin(const PartialShares& shares) {
-  if (shares.partials() != partial_count() || shares.turns() != turns_) assign(shares);
+void GradientSum::begin(const RankShares& shares) {
+  if (shares.begins.back() != partial_count() || shares.turns() != turns_) assign(shares);
   for (std::size_t run = 0; run < threads_; ++run) {
     runs_[run].unfinished.store(
         part_begin(own_count_, threads_, run + 1) - part_begin(own_count_, threads_, run),
@@ -41,14 +43,14 @@ void GradientSum::begin(const PartialShares& shares) {
   }
 }
 
-void GradientSum::assign(const PartialShares& shares) {
+void GradientSum::assign(const RankShares& shares) {
   turns_ = shares.turns();
-  device_of_.resize(shares.partials());
-  own_index_.resize(shares.partials());
+  device_of_.resize(shares.begins.back());
+  own_index_.resize(shares.begins.back());
   own_count_ = 0;
   for (std::size_t turn = 0; turn < turns_; ++turn) {
     for (std::size_t device = 0; device < place_.count; ++device) {
-      const IndexRange range = shares.of(turn, device);
+      const IndexRange range = range_of(shares, turn, device);
       for (std::size_t part = range.begin; part < range.end; ++part) {
         device_of_[part] = static_cast<std::uint16_t>(device);
         if (device == place_.rank) own_index_[part] = static_cast<std::uint16_t>(own_count_++);

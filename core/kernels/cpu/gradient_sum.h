@@ -12,7 +12,7 @@
 // one thread, except for those that a thread takes over from another, and what other cores read is never
 // written through a cache. Who writes a partial sum changes the time but not the bits.
 //
-// Several devices share the tree: each has some of the partial sums (PartialShares), adds up the largest
+// Several devices share the tree: each has some of the partial sums (share_out()), adds up the largest
 // subtrees that are all its own, and gets the others' sums. Then each of them adds what is left of the tree.
 #pragma once
 
@@ -42,7 +42,7 @@ class GradientSum {
   /// Starts a batch of as many partial sums as are shared out. Any thread may write any of this device's, but
   /// it is fastest if thread t writes the t-th of `threads` nearly equal ranges of them, as in
   /// ThreadPool::run(). Allocates nothing, unless a batch of this size is new.
-  void begin(const PartialShares& shares);
+  void begin(const RankShares& shares);
 
   /// To be called after this device's partial sum number `part`, counted from its first, has been written, in
   /// any order, by the thread that wrote it. The last call for a run adds up the run's subtrees. Thread-safe
@@ -78,7 +78,7 @@ class GradientSum {
   };
 
   std::size_t partial_count() const { return device_of_.size(); }
-  void assign(const PartialShares& shares);
+  void assign(const RankShares& shares);
   template <class ArrayOf>
   void append_sum(std::size_t first, std::size_t size, Order& order, const ArrayOf& array_of) const;
   void append_own(std::size_t first, std::size_t size, Order& order);

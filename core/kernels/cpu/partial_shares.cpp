@@ -24,24 +24,22 @@ std::size_t min_partials(const Network& network) {
 
 }  // namespace
 
-void PartialShares::assign(std::size_t partials, std::size_t turns, std::size_t devices) {
-  if (partials == this->partials() && turns == asked_turns_ && devices == devices_) return;
-  asked_turns_ = turns;
-  turns_ = std::clamp<std::size_t>(turns, 1, std::max<std::size_t>(partials, 1));
-  devices_ = devices;
-  cuts_.clear();
-  cuts_.push_back(0);
-  for (std::size_t turn = 0; turn < turns_; ++turn) {
-    const std::size_t end = part_begin(partials, turns_, turn + 1);
-    std::size_t last = cuts_.back();
+void share_out(std::size_t partials, std::size_t turns, std::size_t devices, RankShares& shares) {
+  turns = std::clamp<std::size_t>(turns, 1, std::max<std::size_t>(partials, 1));
+  shares.ranks = devices;
+  shares.begins.clear();
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    const std::size_t end = part_begin(partials, turns, turn + 1);
+    std::size_t last = part_begin(partials, turns, turn);
     const std::size_t most = (end - last + devices - 1) / devices;  // of a device
+    shares.begins.push_back(last);
     for (std::size_t device = 1; device < devices; ++device) {
       const std::size_t rest = (devices - device) * most;  // what those after it can take
       const std::size_t least = std::max(std::min(last + 1, end), end > rest ? end - rest : 0);
       last = roundest(least, std::min(last + most, end));
-      cuts_.push_back(last);
+      shares.begins.push_back(last);
     }
-    cuts_.push_back(end);
+    shares.begins.push_back(end);
   }
 }
 
@@ -67,10 +65,12 @@ std::size_t most_blocks_at_once(const Network& network, const Program& program, 
                                 std::size_t turns, DevicePlace place) {
   if (turns == 1 && place.count == 1) return max_blocks;
   std::size_t most = 1;
+  RankShares shares;
   for (std::size_t blocks = 1; blocks <= max_blocks; ++blocks) {
-    const PartialShares shares(partial_count(network, program, blocks), turns, place.count);
+    const std::size_t partials = partial_count(network, program, blocks);
+    share_out(partials, turns, place.count, shares);
     for (std::size_t turn = 0; turn < shares.turns(); ++turn)
-      most = std::max(most, blocks_of(blocks, shares.partials(), shares.of(turn, place.rank)).size());
+      most = std::max(most, blocks_of(blocks, partials, range_of(shares, turn, place.rank)).size());
   }
   return most;
 }

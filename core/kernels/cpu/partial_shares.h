@@ -7,13 +7,12 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
-#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/network/network.h"
+#include "core/parallel/replicated_engine.h"
 
 namespace sweep::cpu {
 
@@ -28,34 +27,17 @@ struct IndexRange {
   std::size_t size() const { return end - begin; }
 };
 
-/// Not thread-safe. assign() allocates only for more turns or devices than before.
-class PartialShares {
- public:
-  PartialShares() = default;
-  /// See assign().
-  PartialShares(std::size_t partials, std::size_t turns, std::size_t devices) {
-    assign(partials, turns, devices);
-  }
+/// Shares out `partials` in `turns` >= 1, or in as many as there are partial sums, over `devices` >= 1. Keeps
+/// the memory of `shares`.
+void share_out(std::size_t partials, std::size_t turns, std::size_t devices, RankShares& shares);
 
-  /// Shares out `partials` in `turns` >= 1, or in as many as there are partial sums, over `devices` >= 1.
-  void assign(std::size_t partials, std::size_t turns, std::size_t devices);
-
-  std::size_t partials() const { return cuts_.back(); }
-  std::size_t turns() const { return turns_; }
-  /// The partial sums of a turn, and what a device has of them: consecutive ranges, which may be empty.
-  IndexRange of(std::size_t turn) const { return {cuts_[turn * devices_], cuts_[(turn + 1) * devices_]}; }
-  IndexRange of(std::size_t turn, std::size_t device) const {
-    return {cuts_[turn * devices_ + device], cuts_[turn * devices_ + device + 1]};
-  }
-  /// Where the devices' partial sums begin in a turn, and where the last one's end.
-  std::span<const std::size_t> cuts(std::size_t turn) const {
-    return std::span(cuts_).subspan(turn * devices_, devices_ + 1);
-  }
-
- private:
-  std::size_t turns_ = 1, devices_ = 1, asked_turns_ = 1;
-  std::vector<std::size_t> cuts_{0, 0};  // [turns · devices + 1]
-};
+/// The partial sums of a turn, and what a device has of them: consecutive ranges, which may be empty.
+inline IndexRange range_of(const RankShares& shares, std::size_t turn) {
+  return {shares.of(turn).front(), shares.of(turn).back()};
+}
+inline IndexRange range_of(const RankShares& shares, std::size_t turn, std::size_t device) {
+  return {shares.of(turn)[device], shares.of(turn)[device + 1]};
+}
 
 inline std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
 

@@ -102,7 +102,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
 
   Device device() const override { return device_; }
 
-  const SampleShares& sample_shares(std::size_t samples, bool training) override {
+  const RankShares& sample_shares(std::size_t samples, bool training) override {
     sample_shares_.ranks = static_cast<std::size_t>(group_.size());
     sample_shares_.begins.clear();
     if (!training) {  // Rank 0 has all.
@@ -249,7 +249,7 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   const Device device_;  // the first
   const BatchShares shares_;
   std::chrono::duration<double> gathering_{};  // of totals
-  SampleShares sample_shares_;
+  RankShares sample_shares_;
   std::vector<std::uint32_t> own_rows_;               // of the last batch
   std::shared_ptr<const TensorDataset> trained_set_;  // of the last batch
   bool is_resident_ = false;                          // whether it was when it came first

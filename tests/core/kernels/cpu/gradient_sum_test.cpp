@@ -13,6 +13,12 @@ namespace sweep::cpu::gradient_sum_test {
 
 constexpr std::size_t kFloats = 1040;  // several of add_arrays()'s pieces, the last one short
 
+RankShares shared(std::size_t partials, std::size_t turns, std::size_t devices) {
+  RankShares shares;
+  share_out(partials, turns, devices, shares);
+  return shares;
+}
+
 float value(std::size_t part, std::size_t i, std::uint32_t seed) {
   auto bits = static_cast<std::uint32_t>(part * 7919 + i) * 2654435761u + seed * 40503u;
   bits = (bits ^ bits >> 15) * 2246822519u;
@@ -28,14 +34,14 @@ float tree_sum(std::size_t first, std::size_t size, std::size_t parts, std::size
 }
 
 // What the devices of a group do, one after another: the gathering is a copy.
-std::vector<std::vector<float>> sums_of_devices(std::vector<GradientSum>& sums, const PartialShares& shares,
+std::vector<std::vector<float>> sums_of_devices(std::vector<GradientSum>& sums, const RankShares& shares,
                                                 ThreadPool& pool, std::uint32_t seed) {
   for (std::size_t device = 0; device < sums.size(); ++device) {
     GradientSum& sum = sums[device];
     sum.begin(shares);
     std::vector<std::size_t> parts;
     for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
-      const IndexRange own = shares.of(turn, device);
+      const IndexRange own = range_of(shares, turn, device);
       for (std::size_t part = own.begin; part < own.end; ++part) parts.push_back(part);
     }
     pool.run(parts.size(), [&](std::size_t index, std::size_t) noexcept {
@@ -72,7 +78,7 @@ void expect_the_tree(std::size_t devices, std::size_t turns, int threads) {
   std::uint32_t seed = 0;
   // Different numbers of partial sums one after the other, like the batches of an epoch.
   for (const std::size_t parts : {64u, 1u, 2u, 64u, 3u, 7u, 8u, 7u, 16u, 33u, 63u, 8u}) {
-    const auto totals = sums_of_devices(sums, PartialShares(parts, turns, devices), pool, ++seed);
+    const auto totals = sums_of_devices(sums, shared(parts, turns, devices), pool, ++seed);
     for (std::size_t i = 0; i < kFloats; i += 13) {
       const float expected = tree_sum(0, std::bit_ceil(parts), parts, i, seed);
       for (const std::vector<float>& total : totals)
@@ -184,18 +190,17 @@ TEST(PartialShares, AreConsecutiveAndNearlyEqual) {
   for (std::size_t partials = 1; partials <= 64; ++partials) {
     for (std::size_t turns = 1; turns <= 9; ++turns) {
       for (std::size_t devices = 1; devices <= 9; ++devices) {
-        const PartialShares shares(partials, turns, devices);
+        const RankShares shares = shared(partials, turns, devices);
         SCOPED_TRACE(std::to_string(partials) + " in " + std::to_string(turns) + " turns on " +
                      std::to_string(devices));
-        ASSERT_EQ(shares.partials(), partials);
         ASSERT_EQ(shares.turns(), std::min(turns, partials));
         std::size_t next = 0;
         for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
-          const IndexRange all = shares.of(turn);
+          const IndexRange all = range_of(shares, turn);
           ASSERT_GE(all.size(), partials / turns);
           ASSERT_LE(all.size(), (partials + shares.turns() - 1) / shares.turns());
           for (std::size_t device = 0; device < devices; ++device) {
-            const IndexRange range = shares.of(turn, device);
+            const IndexRange range = range_of(shares, turn, device);
             ASSERT_EQ(range.begin, next);
             ASSERT_LE(range.size(), (all.size() + devices - 1) / devices);
             next = range.end;
@@ -209,17 +214,10 @@ TEST(PartialShares, AreConsecutiveAndNearlyEqual) {
 }
 
 TEST(PartialShares, CutFewSubtrees) {
-  const auto ends = [](std::size_t partials, std::size_t devices) {
-    const PartialShares shares(partials, 1, devices);
-    std::vector<std::size_t> all;
-    for (std::size_t device = 0; device < devices; ++device) all.push_back(shares.of(0, device).end);
-    return all;
-  };
-  using Ends = std::vector<std::size_t>;
-  EXPECT_EQ(ends(7, 2), (Ends{4, 7}));
-  EXPECT_EQ(ends(64, 4), (Ends{16, 32, 48, 64}));
-  EXPECT_EQ(ends(7, 3), (Ends{2, 4, 7}));
-  EXPECT_EQ(ends(2, 4), (Ends{1, 2, 2, 2}));
+  EXPECT_THAT(shared(7, 1, 2).begins, ElementsAre(0, 4, 7));
+  EXPECT_THAT(shared(64, 1, 4).begins, ElementsAre(0, 16, 32, 48, 64));
+  EXPECT_THAT(shared(7, 1, 3).begins, ElementsAre(0, 2, 4, 7));
+  EXPECT_THAT(shared(2, 1, 4).begins, ElementsAre(0, 1, 2, 2, 2));
 }
 
 }  // namespace sweep::cpu::gradient_sum_test

@@ -1,4 +1,5 @@
-#include "core/kernels/cpu/batch_runner.h"
+// How the CPU engine runs a batch: load, forward, loss, backward, and what devices exchange.
+#include "core/kernels/cpu/cpu_engine.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +7,6 @@
 #include <utility>
 
 #include "core/kernels/cpu/kernels/sample_kernels.h"
-#include "core/kernels/cpu/partial_shares.h"
 
 namespace sweep::cpu {
 namespace {
@@ -18,11 +18,6 @@ Block make_block(const Batch& batch, std::size_t index) {
 // The row of a lane's sample. Lanes beyond the end of the batch repeat its last sample.
 std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
   return batch.indices[block.index * kLanes + std::min(lane, block.images - 1)];
-}
-
-DevicePlace place_in(const Communicator* group) {
-  if (group == nullptr) return {};
-  return {static_cast<std::size_t>(group->rank()), static_cast<std::size_t>(group->size())};
 }
 
 // Has `load` write the samples of a block to `out`, of a set that has `values` values of each sample.
@@ -43,41 +38,17 @@ void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work wo
     work(make_block(batch, index));
 }
 
+// begins[i] = map(of[i])
+template <class Map>
+void map_begins(std::span<const std::size_t> of, std::vector<std::size_t>& begins, Map map) {
+  begins.resize(of.size());
+  std::ranges::transform(of, begins.begin(), map);
+}
+
 }  // namespace
 
-RunnerMemory::RunnerMemory(const Network& network, const EngineOptions& options, const Program& program,
-                           std::size_t threads, DevicePlace place)
-    : gradient(partial_count(network, program, block_count(options.batch_size)), program.parameter_floats(),
-               threads, place, turns_of(options, program)) {
-  const std::size_t blocks = most_blocks_at_once(network, program, block_count(options.batch_size),
-                                                 turns_of(options, program), place);
-  std::size_t count = program.phases() > 1 ? std::max(blocks, threads) : threads;
-  if (options.parallel.has_stages())
-    count = std::max(count, StagedPass::workspace_count(network, options, program, blocks));
-  for (std::size_t i = 0; i < count; ++i) workspaces.push_back(program.make_workspace());
-  for (std::size_t i = 0; i < threads; ++i) {
-    scratch.emplace_back(program.scratch_floats());
-    numbers.emplace_back(static_cast<std::size_t>(network.output()[0]) * kLanes);
-  }
-}
-
-BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
-                         ThreadPool& pool, Communicator* group)
-    : network_(network),
-      options_(options),
-      program_(program),
-      pool_(pool),
-      outputs_(static_cast<std::size_t>(network.output()[0])),
-      plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
-      group_(group),
-      place_(place_in(group)),
-      memory_(network, options, program, pool.size(), place_) {
-  totals_.resize(partial_count(network_, program_, block_count(options.batch_size)));
-  if (options.parallel.has_stages()) staged_.emplace(network, options, program, pool.size());
-}
-
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
-void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
+void CpuEngine::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
   const std::size_t values = program_.input_elements();
   if (const auto* floats = std::get_if<std::span<const float>>(&batch.samples)) {
     load_block(batch, block, *floats, values, load_floats, workspace.input());
@@ -90,9 +61,9 @@ void BatchRunner::load(const Batch& batch, const Block& block, Workspace& worksp
   }
 }
 
-void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace& workspace,
-                               const MeanScale& mean, bool training, std::size_t thread,
-                               PartialTotals& totals) const noexcept {
+void CpuEngine::measure_loss(const Batch& batch, const Block& block, Workspace& workspace,
+                             const MeanScale& mean, bool training, std::size_t thread,
+                             PartialTotals& totals) noexcept {
   alignas(64) float scale[kLanes], loss[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) scale[lane] = lane < block.images ? mean.gradient : 0.0f;
   const float* outputs = program_.outputs(workspace);
@@ -119,9 +90,9 @@ void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace
   for (std::size_t i = 0; i < block.images; ++i) totals.loss += static_cast<double>(loss[i]) * mean.loss;
 }
 
-void BatchRunner::compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
-                                       const float* scale, float* loss, float* gradient,
-                                       PartialTotals& totals) const noexcept {
+void CpuEngine::compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
+                                     const float* scale, float* loss, float* gradient,
+                                     PartialTotals& totals) const noexcept {
   alignas(64) std::int32_t predicted[kLanes];
   if (options_.loss.kind == LossOptions::Kind::kCrossEntropy) {
     const std::vector<float>& weights = options_.loss.class_weights;
@@ -144,7 +115,7 @@ void BatchRunner::compare_with_classes(const float* outputs, const std::int32_t*
 // With one phase a block goes forward and back while its workspace is in the cache. With several, all blocks
 // finish a phase before any starts the next, as batch normalization needs sums over the whole batch.
 template <class RunPhase>
-void BatchRunner::run_phases(const TrainingPass& pass, RunPhase run_phase) {
+void CpuEngine::run_phases(const TrainingPass& pass, RunPhase run_phase) {
   const std::size_t blocks = pass.blocks_of(pass.all).size(), last = program_.phases() - 1;
   for (std::size_t phase = 0; phase < last; ++phase) {
     run_phase(phase, PipelinePasses::kForward);
@@ -163,29 +134,30 @@ void BatchRunner::run_phases(const TrainingPass& pass, RunPhase run_phase) {
   }
 }
 
-void BatchRunner::clear(const TrainingPass& pass, std::size_t part) noexcept {
+void CpuEngine::clear(const TrainingPass& pass, std::size_t part) noexcept {
   std::memset(gradient_of(pass, part), 0, program_.parameter_floats() * sizeof(float));
   totals_[part] = {};
 }
 
-void BatchRunner::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
-                          Workspace& workspace, std::size_t part, std::size_t thread) noexcept {
+void CpuEngine::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
+                        Workspace& workspace, std::size_t part, std::size_t thread) noexcept {
   if (phase == 0 && ops.begin == 0) load(pass.batch, block, workspace);
-  const Pass settings{true, options_.seed, pass.step, block.index * kLanes};
-  program_.forward(phase, settings, pass.among_all(block), pass.parameters, workspace, pass.op_seconds, ops);
+  const Pass settings{true, options_.seed, steps_, block.index * kLanes};
+  program_.forward(phase, settings, pass.among_all(block), memory_.parameters.data(), workspace,
+                   pass.op_seconds, ops);
   if (phase + 1 == program_.phases() && ops.end >= program_.op_count())
     measure_loss(pass.batch, block, workspace, pass.mean, true, thread, totals_[part]);
 }
 
-void BatchRunner::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
-                           const Block& block, Workspace& workspace, std::size_t part) noexcept {
-  program_.backward(phase, pass.among_all(block), pass.parameters, workspace, gradient_of(pass, part),
-                    pass.op_seconds, ops);
+void CpuEngine::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
+                         Workspace& workspace, std::size_t part) noexcept {
+  program_.backward(phase, pass.among_all(block), memory_.parameters.data(), workspace,
+                    gradient_of(pass, part), pass.op_seconds, ops);
 }
 
 // Takes the blocks of a partial sum through a phase.
-void BatchRunner::train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes,
-                             std::size_t part, std::size_t thread) noexcept {
+void CpuEngine::train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes,
+                           std::size_t part, std::size_t thread) noexcept {
   const std::size_t first = pass.blocks_of(pass.own).begin;
   if (phase == 0 && passes != PipelinePasses::kBackward) clear(pass, part);
   for_blocks(pass.batch, pass.partial_count, part, [&](const Block& block) {
@@ -196,15 +168,15 @@ void BatchRunner::train_part(const TrainingPass& pass, std::size_t phase, Pipeli
   });
 }
 
-void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_t step) {
-  const std::size_t partials = partial_count(network_, program_, block_count(batch.size()));
-  shares_.assign(partials, turns_of(options_, program_), place_.count);
-  memory_.gradient.begin(shares_);
-  TrainingPass pass{batch, parameters, step, mean_scale(batch, options_.loss), partials};
+void CpuEngine::run_passes(const Batch& batch) {
+  const std::size_t partials = partials_of(batch);
+  share_out(partials, turns_of(options_, program_), place_.count, shares_);
+  memory_.partials.begin(shares_);
+  TrainingPass pass{batch, mean_scale(batch, options_.loss), partials};
   for (std::size_t turn = 0; turn < shares_.turns(); ++turn) {
     pass.turn = turn;
-    pass.all = shares_.of(turn);
-    pass.own = shares_.of(turn, place_.rank);
+    pass.all = range_of(shares_, turn);
+    pass.own = range_of(shares_, turn, place_.rank);
     if (staged_) {
       train_in_stages(pass);
     } else {
@@ -212,7 +184,7 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
         pool_.run(pass.own.size(), [&](std::size_t index, std::size_t thread) noexcept {
           train_part(pass, phase, passes, pass.own.begin + index, thread);
           if (phase == 0 && passes != PipelinePasses::kForward)
-            memory_.gradient.finish_partial(pass.first_own + index);
+            memory_.partials.finish_partial(pass.first_own + index);
         });
       });
     }
@@ -222,7 +194,7 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
   add_totals(partials, batch);
 }
 
-void BatchRunner::train_in_stages(const TrainingPass& pass) {
+void CpuEngine::train_in_stages(const TrainingPass& pass) {
   pool_.run(pass.own.size(),
             [&](std::size_t index, std::size_t) noexcept { clear(pass, pass.own.begin + index); });
   const std::size_t blocks = block_count(pass.batch.size()), first = pass.blocks_of(pass.own).begin;
@@ -239,46 +211,49 @@ void BatchRunner::train_in_stages(const TrainingPass& pass) {
     });
   });
   pool_.run(pass.own.size(), [&](std::size_t index, std::size_t) noexcept {
-    memory_.gradient.finish_partial(pass.first_own + index);
+    memory_.partials.finish_partial(pass.first_own + index);
   });
 }
 
-void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs,
-                           bool measures) {
-  const MeanScale mean = measures ? mean_scale(batch, options_.loss) : MeanScale{};
-  const std::size_t blocks = block_count(batch.size()), partials = partial_count(network_, program_, blocks);
-  evaluation_shares_.assign(partials, 1, place_.count);
-  const IndexRange own = evaluation_shares_.of(0, place_.rank);
-  pool_.run(std::min(own.size(), blocks), [&](std::size_t index, std::size_t thread) noexcept {
-    const std::size_t part = own.begin + index;
-    totals_[part] = {};
-    for_blocks(batch, partials, part, [&](const Block& block) {
-      Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
-      load(batch, block, workspace);
-      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
-      if (measures) measure_loss(batch, block, workspace, mean, false, thread, totals_[part]);
-      // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
-      const float* logits = program_.outputs(workspace);
-      for (std::size_t i = 0; !outputs.empty() && i < block.images; ++i) {
-        for (std::size_t c = 0; c < outputs_; ++c)
-          outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
-      }
-    });
-  });
+void CpuEngine::evaluate(const Batch& batch, std::span<float> outputs, bool counts) {
+  check(batch);
+  check_outputs(outputs, batch, network_, counts);
+  const MeanScale mean = counts ? mean_scale(batch, options_.loss) : MeanScale{};
+  const std::size_t partials = partials_of(batch);
+  share_out(partials, 1, place_.count, evaluation_shares_);
+  const IndexRange own = range_of(evaluation_shares_, 0, place_.rank);
+  pool_.run(std::min(own.size(), block_count(batch.size())),
+            [&](std::size_t index, std::size_t thread) noexcept {
+              const std::size_t part = own.begin + index;
+              totals_[part] = {};
+              for_blocks(batch, partials, part, [&](const Block& block) {
+                Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
+                load(batch, block, workspace);
+                program_.evaluate({false, options_.seed, 0, block.index * kLanes}, memory_.parameters.data(),
+                                  workspace);
+                if (counts) measure_loss(batch, block, workspace, mean, false, thread, totals_[part]);
+                // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
+                const float* logits = program_.outputs(workspace);
+                for (std::size_t i = 0; !outputs.empty() && i < block.images; ++i) {
+                  for (std::size_t c = 0; c < outputs_; ++c)
+                    outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
+                }
+              });
+            });
   gather_evaluation(batch, outputs);
-  if (measures) add_totals(partials, batch);
+  if (counts) add_totals(partials, batch);
 }
 
 // Keeps the running statistics, and overwrites sums that the last step has used, so that profiling does not
 // change the training.
-std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
-                                               std::int64_t step) {
+std::vector<LayerProfile> CpuEngine::profile(const Batch& batch) {
+  check(batch);
   const std::size_t blocks = block_count(batch.size());
   while (multi_phase() && memory_.workspaces.size() < blocks)
     memory_.workspaces.push_back(program_.make_workspace());
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    TrainingPass pass{samples, parameters, step, mean_scale(samples, options_.loss), 1, {0, 1}, {0, 1}};
+    TrainingPass pass{samples, mean_scale(samples, options_.loss), 1, {0, 1}, {0, 1}};
     pass.keep_running = true;
     pass.op_seconds = op_seconds;
     run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {
@@ -303,7 +278,7 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   return layers;
 }
 
-void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
+void CpuEngine::add_totals(std::size_t partials, const Batch& batch) {
   for (std::size_t part = 0; part < std::min(partials, block_count(batch.size())); ++part)
     sums_ += totals_[part];
   const auto samples = static_cast<std::int64_t>(batch.size());
@@ -315,78 +290,68 @@ void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
   }
 }
 
-Totals BatchRunner::take_totals() { return std::exchange(sums_, {}); }
-
 // What the devices that share a batch let each other have; nothing if there is one.
 
-void BatchRunner::gather(std::span<const SharedArray> arrays) {
+void CpuEngine::gather(std::span<const SharedArray> arrays) {
   const auto begin = std::chrono::steady_clock::now();
   group_->all_gather(arrays);
   communication_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Lets every device have the sums of all blocks.
-void BatchRunner::gather_sums(const BlockSums& sums, const TrainingPass& pass) {
+void CpuEngine::gather_sums(const BlockSums& sums, const TrainingPass& pass) {
   if (group_ == nullptr || !pass.turn) return;
-  begins_.clear();
-  for (const std::size_t cut : shares_.cuts(*pass.turn))
-    begins_.push_back(pass.blocks_of({pass.all.begin, cut}).size() * sums.bytes);
+  map_begins(shares_.of(*pass.turn), begins_, [&](std::size_t partial) {
+    return pass.blocks_of({pass.all.begin, partial}).size() * sums.bytes;
+  });
   const SharedArray array{sums.data, begins_};
   gather({&array, 1});
 }
 
 // The totals of partial sums, an array for each turn.
-void BatchRunner::share_totals(const PartialShares& shares) {
-  totals_begins_.clear();
-  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
-    for (const std::size_t cut : shares.cuts(turn)) totals_begins_.push_back(cut * sizeof(PartialTotals));
-  }
-  const std::size_t cuts = place_.count + 1;
+void CpuEngine::share_totals(const RankShares& shares) {
+  map_begins(shares.begins, totals_begins_, [](std::size_t part) { return part * sizeof(PartialTotals); });
+  const std::size_t begins = place_.count + 1;
   for (std::size_t turn = 0; turn < shares.turns(); ++turn)
     gathered_.push_back(
-        {bytes_of(std::span(totals_)).data(), std::span(totals_begins_).subspan(turn * cuts, cuts)});
+        {bytes_of(std::span(totals_)).data(), std::span(totals_begins_).subspan(turn * begins, begins)});
 }
 
-void BatchRunner::gather_gradient() {
+void CpuEngine::gather_gradient() {
   if (group_ == nullptr) return;
   // As many ranges as the threads, but not so small that their caches' lines were shared.
   const std::size_t lines = program_.parameter_floats() / kLanes, parts = std::min(lines, 8 * pool_.size());
   pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
     const std::size_t begin = part_begin(lines, parts, part) * kLanes;
-    memory_.gradient.add_up_share(begin, part_begin(lines, parts, part + 1) * kLanes - begin);
+    memory_.partials.add_up_share(begin, part_begin(lines, parts, part + 1) * kLanes - begin);
   });
   gathered_.clear();
-  gathered_.push_back(memory_.gradient.share());
+  gathered_.push_back(memory_.partials.share());
   share_totals(shares_);
   gather(gathered_);
 }
 
 // Lets every device have the totals, and the outputs if there is room for them.
-void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs) {
+void CpuEngine::gather_evaluation(const Batch& batch, std::span<float> outputs) {
   if (group_ == nullptr) return;
   gathered_.clear();
   share_totals(evaluation_shares_);
   if (!outputs.empty()) {
-    begins_.clear();
-    for (const std::size_t sample : sample_shares(batch.size(), false).of(0))
-      begins_.push_back(sample * outputs_ * sizeof(float));
+    map_begins(sample_shares(batch.size(), false).begins, begins_,
+               [&](std::size_t sample) { return sample * outputs_ * sizeof(float); });
     gathered_.push_back({bytes_of(outputs).data(), begins_});
   }
   gather(gathered_);
 }
 
-const SampleShares& BatchRunner::sample_shares(std::size_t samples, bool training) {
+const RankShares& CpuEngine::sample_shares(std::size_t samples, bool training) {
   const std::size_t blocks = block_count(samples), partials = partial_count(network_, program_, blocks);
-  PartialShares& shares = training ? shares_ : evaluation_shares_;
-  shares.assign(partials, training ? turns_of(options_, program_) : 1, place_.count);
-  const auto sample_at = [&](std::size_t part) {
-    return std::min(part_begin(blocks, partials, part) * kLanes, samples);
-  };
+  RankShares& shares = training ? shares_ : evaluation_shares_;
+  share_out(partials, training ? turns_of(options_, program_) : 1, place_.count, shares);
   sample_shares_.ranks = place_.count;
-  sample_shares_.begins.clear();
-  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
-    for (const std::size_t cut : shares.cuts(turn)) sample_shares_.begins.push_back(sample_at(cut));
-  }
+  map_begins(shares.begins, sample_shares_.begins, [&](std::size_t part) {
+    return std::min(part_begin(blocks, partials, part) * kLanes, samples);
+  });
   return sample_shares_;
 }
 
