@@ -7,50 +7,47 @@ namespace sweep::cpu {
 
 // Runs from the last op to the first, like the backward pass. grad_out's slot is freed last: the op reads it
 // while it writes the gradients of its inputs.
-GradientPlan plan_gradients(std::span<const PlannedOp> ops) {
-  using Action = GradientEdge::Action;
+std::vector<std::size_t> plan_gradients(std::span<PlannedOp> ops) {
   std::vector<bool> needed;
   // False for kNetworkInput and kNoShortcut, which are larger than any index.
   const auto is_needed = [&](std::size_t value) { return value < needed.size() && needed[value]; };
   for (const PlannedOp& op : ops)
     needed.push_back(op.has_parameters || is_needed(op.in) || is_needed(op.shortcut));
 
-  GradientPlan plan{std::vector<PlannedGradients>(ops.size()), {}};
-  std::vector<std::size_t> slots(ops.size(), kNoSlot);  // of each value's gradient, once it is written
-  std::vector<std::size_t> free;
+  std::vector<std::size_t> slot_floats, free;
   const auto allocate = [&](std::size_t floats) {
     if (free.empty()) {
-      plan.slot_floats.push_back(floats);
-      return plan.slot_floats.size() - 1;
+      slot_floats.push_back(floats);
+      return slot_floats.size() - 1;
     }
     const std::size_t slot = free.back();
     free.pop_back();
-    plan.slot_floats[slot] = std::max(plan.slot_floats[slot], floats);
+    slot_floats[slot] = std::max(slot_floats[slot], floats);
     return slot;
   };
-  if (needed.back()) slots.back() = allocate(ops.back().out_floats);
+  if (needed.back()) ops.back().grad_out = allocate(ops.back().out_floats);
   for (std::size_t i = ops.size(); i-- > 0;) {
-    if (!needed[i] || slots[i] == kNoSlot) continue;
-    PlannedGradients& planned = plan.ops[i];
-    planned.grad_out = slots[i];
-    const bool is_sum = ops[i].shortcut != kNoShortcut;
+    PlannedOp& op = ops[i];
+    if (!needed[i] || op.grad_out == kNoSlot) continue;
+    const bool is_sum = op.shortcut != kNoShortcut;
     bool is_aliased = false;  // The first input of a sum takes over its slot; the second needs its own.
     const auto edge_to = [&](std::size_t value) -> GradientEdge {
       if (!is_needed(value)) return {};
-      if (slots[value] != kNoSlot) return {Action::kAdd, slots[value]};
-      const bool aliases = is_sum && !std::exchange(is_aliased, true);
-      slots[value] = aliases ? slots[i] : allocate(ops[value].out_floats);
-      return {aliases ? Action::kAlias : Action::kWrite, slots[value]};
+      std::size_t& slot = ops[value].grad_out;
+      if (slot != kNoSlot) return {slot, true};
+      slot = is_sum && !std::exchange(is_aliased, true) ? op.grad_out : allocate(ops[value].out_floats);
+      return {slot, false};
     };
-    planned.in = edge_to(ops[i].in);
-    if (planned.in.action == Action::kAdd && !is_sum) {
-      planned.scratch = allocate(ops[ops[i].in].out_floats);
-      free.push_back(planned.scratch);
+    op.to_in = edge_to(op.in);
+    if (!is_sum) op.grad_in = op.to_in.slot;
+    if (op.to_in.adds && !is_sum) {
+      op.grad_in = allocate(ops[op.in].out_floats);
+      free.push_back(op.grad_in);
     }
-    planned.shortcut = edge_to(ops[i].shortcut);
-    if (!is_aliased) free.push_back(slots[i]);
+    op.to_shortcut = edge_to(op.shortcut);
+    if (!is_aliased) free.push_back(op.grad_out);
   }
-  return plan;
+  return slot_floats;
 }
 
 }  // namespace sweep::cpu

@@ -15,6 +15,13 @@ namespace sweep::cpu {
 inline constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
 inline constexpr std::size_t kNoShortcut = static_cast<std::size_t>(-2);
 
+/// Where the gradient of one of an op's inputs goes: nowhere, because there are no parameters before this op;
+/// or to `slot`, which it `adds` to, if another reader of the value wrote to it before.
+struct GradientEdge {
+  std::size_t slot = kNoSlot;
+  bool adds = false;
+};
+
 /// One op, in topological order. A value is identified by the index of the op that computes it; kNetworkInput
 /// is the network's input.
 struct PlannedOp {
@@ -22,34 +29,17 @@ struct PlannedOp {
   std::size_t shortcut = kNoShortcut;  // the second input of a sum
   bool has_parameters = false;
   std::size_t out_floats = 0;  // size of the gradient of its output
-};
 
-/// Where the gradient of one of an op's inputs goes.
-struct GradientEdge {
-  enum class Action {
-    kNone,   // not needed: there are no parameters before this op
-    kWrite,  // written to `slot`
-    kAdd,    // added to what another reader of the value wrote to `slot`
-    kAlias,  // the op is a sum, whose input gradient equals its grad_out: `slot` is the slot of grad_out
-  } action = Action::kNone;
-  std::size_t slot = kNoSlot;
-};
-
-struct PlannedGradients {
+  // What plan_gradients() sets.
   std::size_t grad_out = kNoSlot;  // kNoSlot: the op has no backward pass
-  // For in.action kAdd of an op that is not a sum: its backward() writes here, and the
-  // result is then added to in.slot.
-  std::size_t scratch = kNoSlot;
-  GradientEdge in, shortcut;
+  // Where backward() writes the gradient of its input: the slot of `to_in`, or another one if that is added
+  // to. A sum writes none: its input gradients equal its grad_out, whose slot one of the edges may have.
+  std::size_t grad_in = kNoSlot;
+  GradientEdge to_in = {}, to_shortcut = {};
 };
 
-struct GradientPlan {
-  std::vector<PlannedGradients> ops;
-  std::vector<std::size_t> slot_floats;  // size of each slot
-};
-
-/// The last op computes the network's output, whose gradient is written to its grad_out
-/// slot before the backward pass.
-GradientPlan plan_gradients(std::span<const PlannedOp> ops);
+/// The last op computes the network's output, whose gradient is written to its grad_out slot before the
+/// backward pass. Returns the size of each slot.
+std::vector<std::size_t> plan_gradients(std::span<PlannedOp> ops);
 
 }  // namespace sweep::cpu

@@ -28,7 +28,6 @@ Program::Program(const Network& network, std::size_t max_blocks)
   const auto reserve = [this](std::size_t floats) {
     return std::exchange(workspace_floats_, workspace_floats_ + round_up_to_cache_line(floats));
   };
-  std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     CompiledOp& compiled = ops_[i];
     const OpSizes& sizes = compiled.op->sizes();
@@ -36,13 +35,12 @@ Program::Program(const Network& network, std::size_t max_blocks)
     compiled.out = reserve(sizes.out_floats);
     compiled.saved = reserve(sizes.saved_floats);
     if (compiled.batch_norm != nullptr) batch_norms_.push_back(i);
-    planned.push_back({.in = compiled.in,
-                       .shortcut = compiled.shortcut,
-                       .has_parameters = sizes.parameter_floats > 0,
-                       .out_floats = sizes.grad_out_floats});
+    plan_.push_back({.in = compiled.in,
+                     .shortcut = compiled.shortcut,
+                     .has_parameters = sizes.parameter_floats > 0,
+                     .out_floats = sizes.grad_out_floats});
   }
-  plan_ = plan_gradients(planned);
-  for (const std::size_t floats : plan_.slot_floats) slots_.push_back(reserve(floats));
+  for (const std::size_t floats : plan_gradients(plan_)) slots_.push_back(reserve(floats));
 }
 
 std::size_t Program::scratch_floats() const {
@@ -99,10 +97,9 @@ void Program::forward(std::size_t phase, const Pass& pass, const Block& block, c
 
 Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
                                   float* grad_parameters) const {
-  const PlannedGradients& gradients = plan_.ops[op];
   Buffers buffers = buffers_of(op, workspace);
-  buffers.grad_out = gradient(gradients.grad_out, workspace);
-  buffers.grad_in = gradient(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot, workspace);
+  buffers.grad_out = gradient(plan_[op].grad_out, workspace);
+  buffers.grad_in = gradient(plan_[op].grad_in, workspace);
   buffers.grad_parameters = grad_parameters + ops_[op].parameters;
   buffers.images = block.images;
   return buffers;
@@ -110,22 +107,22 @@ Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace&
 
 void Program::backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
                           float* grad_parameters) const {
-  using Action = GradientEdge::Action;
-  const PlannedGradients& gradients = plan_.ops[op];
+  const PlannedOp& plan = plan_[op];
   const Buffers buffers = backward_buffers(op, block, workspace, grad_parameters);
   ops_[op].op->backward(parameters + ops_[op].parameters, buffers);
-  const bool is_sum = ops_[op].shortcut != kNoShortcut;
-  // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
-  // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
-  const auto pass_on = [&](const GradientEdge& edge, const float* from) {
-    const OpSizes& sizes = ops_[op].op->sizes();
-    const std::size_t floats = (is_sum ? sizes.out_elements : sizes.in_elements) * kLanes;
+  const bool is_sum = plan.shortcut != kNoShortcut;
+  const OpSizes& sizes = ops_[op].op->sizes();
+  const std::size_t floats = (is_sum ? sizes.out_elements : sizes.in_elements) * kLanes;
+  const float* from = is_sum ? buffers.grad_out : buffers.grad_in;
+  // What is left is to add it to a slot that another reader wrote before, or to copy a sum's grad_out.
+  for (const GradientEdge& edge : {plan.to_in, plan.to_shortcut}) {
     float* slot = gradient(edge.slot, workspace);
-    if (edge.action == Action::kAdd) sum_values(from, slot, floats, false, slot);
-    if (edge.action == Action::kWrite && is_sum) std::copy_n(from, floats, slot);
-  };
-  pass_on(gradients.in, is_sum ? buffers.grad_out : buffers.grad_in);
-  pass_on(gradients.shortcut, buffers.grad_out);
+    if (edge.adds) {
+      sum_values(from, slot, floats, false, slot);
+    } else if (is_sum && slot != nullptr && slot != from) {
+      std::copy_n(from, floats, slot);
+    }
+  }
 }
 
 void Program::backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
@@ -135,7 +132,7 @@ void Program::backward(std::size_t phase, const Block& block, const float* param
   const OpRange all = phase_ops(phase);
   const std::size_t begin = std::max(all.begin, ops.begin);
   for (std::size_t op = std::min(all.end, ops.end); op-- > begin;) {
-    if (plan_.ops[op].grad_out == kNoSlot) continue;
+    if (plan_[op].grad_out == kNoSlot) continue;
     timed(op_seconds, op, [&] {
       if (phase > 0 && op == all.begin) {
         ops_[op].batch_norm->collect_sums(block.index,

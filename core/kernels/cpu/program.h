@@ -97,9 +97,7 @@ class Program {
   const float* outputs(Workspace& workspace) const { return workspace.at(ops_.back().out); }
   /// Where the caller has to write the gradient of the outputs, [outputs][16], before the first backward
   /// call; nullptr if there are no parameters.
-  float* output_gradient(Workspace& workspace) const {
-    return gradient(plan_.ops.back().grad_out, workspace);
-  }
+  float* output_gradient(Workspace& workspace) const { return gradient(plan_.back().grad_out, workspace); }
 
   /// Computes the outputs of workspace.input, with running statistics and without dropout.
   /// Thread-safe for different workspaces.
@@ -154,7 +152,7 @@ class Program {
 
   std::vector<CompiledOp> ops_;
   std::vector<std::size_t> batch_norms_;  // indices of the batch normalizations in ops_
-  GradientPlan plan_;
+  std::vector<PlannedOp> plan_;
   std::vector<std::size_t> slots_;  // offsets of the plan's slots in a workspace
   std::size_t parameter_floats_ = 0, input_elements_, workspace_floats_;
 };

@@ -100,52 +100,45 @@ TEST(GradientSum, AddsInTheSameOrderForAnyNumberOfThreadsDevicesAndTurns) {
   });
 }
 
-using Action = GradientEdge::Action;
-
 TEST(GradientPlan, AChainAlternatesBetweenTwoSlots) {
-  const std::vector<PlannedOp> ops = {{.in = kNetworkInput, .has_parameters = true, .out_floats = 32},
-                                      {.in = 0, .out_floats = 64},
-                                      {.in = 1, .has_parameters = true, .out_floats = 16}};
-  const GradientPlan plan = plan_gradients(ops);
-  EXPECT_EQ(plan.slot_floats.size(), 2u);
-  EXPECT_EQ(plan.ops[2].in.slot, plan.ops[1].grad_out);
-  EXPECT_EQ(plan.ops[1].in.slot, plan.ops[0].grad_out);
-  EXPECT_EQ(plan.ops[0].in.action, Action::kNone);
+  std::vector<PlannedOp> ops = {{.in = kNetworkInput, .has_parameters = true, .out_floats = 32},
+                                {.in = 0, .out_floats = 64},
+                                {.in = 1, .has_parameters = true, .out_floats = 16}};
+  EXPECT_EQ(plan_gradients(ops).size(), 2u);
+  EXPECT_EQ(ops[2].grad_in, ops[1].grad_out);
+  EXPECT_EQ(ops[1].grad_in, ops[0].grad_out);
+  EXPECT_EQ(ops[0].grad_in, kNoSlot);
 }
 
 TEST(GradientPlan, NoGradientIsComputedBeforeTheFirstParameters) {
-  const std::vector<PlannedOp> ops = {{.in = kNetworkInput, .out_floats = 32},
-                                      {.in = 0, .has_parameters = true, .out_floats = 16}};
-  const GradientPlan plan = plan_gradients(ops);
-  EXPECT_EQ(plan.ops[0].grad_out, kNoSlot);
-  EXPECT_EQ(plan.ops[1].in.action, Action::kNone);
+  std::vector<PlannedOp> ops = {{.in = kNetworkInput, .out_floats = 32},
+                                {.in = 0, .has_parameters = true, .out_floats = 16}};
+  plan_gradients(ops);
+  EXPECT_EQ(ops[0].grad_out, kNoSlot);
+  EXPECT_EQ(ops[1].grad_in, kNoSlot);
 }
 
 // Executes a plan with numbers in the slots: op i multiplies by i + 2, and a sum adds. A slot is overwritten
 // with garbage once it has been read, so that a slot that is reused too early gives a wrong result.
-std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const GradientPlan& plan) {
-  std::vector<double> slots(plan.slot_floats.size(), -1e9), gradients(ops.size());
-  slots.at(plan.ops.back().grad_out) = 1;
+std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops,
+                                      const std::vector<std::size_t>& slot_floats) {
+  std::vector<double> slots(slot_floats.size(), -1e9), gradients(ops.size());
+  slots.at(ops.back().grad_out) = 1;
   for (std::size_t i = ops.size(); i-- > 0;) {
-    const PlannedGradients& p = plan.ops[i];
-    if (p.grad_out == kNoSlot) continue;
-    const bool is_sum = ops[i].shortcut != kNoShortcut;
-    gradients[i] = slots.at(p.grad_out);
+    const PlannedOp& op = ops[i];
+    if (op.grad_out == kNoSlot) continue;
+    const bool is_sum = op.shortcut != kNoShortcut;
+    gradients[i] = slots.at(op.grad_out);
+    const double value = gradients[i] * (is_sum ? 1 : static_cast<double>(i + 2));
+    if (op.grad_in != kNoSlot) slots.at(op.grad_in) = value;
     bool aliased = false;
-    for (const GradientEdge& edge : {p.in, p.shortcut}) {
-      const double value = gradients[i] * (is_sum ? 1 : static_cast<double>(i + 2));
-      if (edge.action == Action::kWrite) slots.at(edge.slot) = value;
-      if (edge.action == Action::kAdd) {
-        if (!is_sum) slots.at(p.scratch) = -1e9;
-        slots.at(edge.slot) += value;
-      }
-      if (edge.action == Action::kAlias) {
-        EXPECT_EQ(edge.slot, p.grad_out);
-        aliased = true;
-      }
-      EXPECT_TRUE(edge.action == Action::kNone || plan.slot_floats.at(edge.slot) > 0);
+    for (const GradientEdge& edge : {op.to_in, op.to_shortcut}) {
+      if (edge.slot == kNoSlot) continue;
+      EXPECT_GT(slot_floats.at(edge.slot), 0u);
+      aliased = aliased || (edge.slot == op.grad_out && !edge.adds);
+      slots.at(edge.slot) = value + (edge.adds ? slots.at(edge.slot) : 0);
     }
-    if (!aliased) slots.at(p.grad_out) = -1e9;
+    if (!aliased) slots.at(op.grad_out) = -1e9;
   }
   return gradients;
 }
@@ -173,8 +166,9 @@ TEST(GradientPlan, RandomGraphsGetCorrectGradients) {
       if (i > 1 && random() % 4 == 0) op.in = random() % i;
       ops.push_back(op);
     }
-    const GradientPlan plan = plan_gradients(ops);
-    const std::vector<double> planned = gradients_by_plan(ops, plan), expected = gradients_by_definition(ops);
+    const std::vector<std::size_t> slots = plan_gradients(ops);
+    const std::vector<double> planned = gradients_by_plan(ops, slots),
+                              expected = gradients_by_definition(ops);
     std::vector<bool> used(count, false);  // An op whose output is not read gets no gradient.
     used.back() = true;
     for (std::size_t i = count; i-- > 0;) {
