@@ -1,12 +1,10 @@
 #include "core/kernels/cpu/simd/block.h"
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <new>
 #include <stdexcept>
-
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 namespace sweep::cpu {
 namespace {
@@ -44,10 +42,8 @@ AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_up_to_cache_line(
   }
   // If memory is only counted: an address to compute with; nothing is there.
   data_ = reinterpret_cast<float*>((begin / alignment + 1) * alignment);
-#ifdef __linux__
   // A hint: without large pages everything works, somewhat slower.
   if (memory_ != nullptr && alignment == kLargePage) static_cast<void>(madvise(data_, bytes, MADV_HUGEPAGE));
-#endif
 }
 
 }  // namespace sweep::cpu

@@ -4,9 +4,6 @@
 
 #include "tests/support/test.h"
 
-#ifdef __linux__
-#endif
-
 namespace sweep::cpu::thread_pool_test {
 
 TEST(ThreadPool, RunsEveryPartOnce) {
@@ -53,8 +50,6 @@ TEST(ThreadPool, RunsThePartsOfAStalledThreadOnOthers) {
     }
   }
 }
-
-#ifdef __linux__
 
 // Restricts this thread, and the threads it starts, to the first of its cores.
 class OneCore {
@@ -108,8 +103,6 @@ TEST(ThreadPool, IsNoSlowerWithMoreThreadsBesideABusyLoop) {
   EXPECT_LT(least_ratio, 3);
 }
 
-#endif
-
 TEST(ThreadPool, FlushesDenormalsOnlyInsideTasks) {
   volatile float tiny = 1e-38f, half = 0.5f;
   ThreadPool pool(3);
@@ -119,7 +112,6 @@ TEST(ThreadPool, FlushesDenormalsOnlyInsideTasks) {
   EXPECT_GT(tiny * half, 0.0f);
 }
 
-#ifdef __linux__
 TEST(ThreadPool, StopsSleepingThreads) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
@@ -135,8 +127,6 @@ TEST(ThreadPool, StopsSleepingThreads) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(threads(), before);
 }
-#endif
-
 TEST(SpinLimit, IsZeroAfterContentionAndRecoversSlowly) {
   SpinLimit limit;
   EXPECT_EQ(limit.get(), SpinLimit::kMax);
