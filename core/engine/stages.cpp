@@ -1,5 +1,7 @@
 #include "core/engine/stages.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -15,7 +17,7 @@ namespace {
 bool fits(const std::string& layer, const std::string& pattern) {
   for (std::size_t end = layer.size(); end != std::string::npos;
        end = end == 0 ? std::string::npos : layer.rfind('.', end - 1)) {
-    if (fits_pattern(std::string_view(layer).substr(0, end), pattern)) return true;
+    if (fits_pattern(layer.substr(0, end), pattern)) return true;
   }
   return false;
 }
@@ -194,24 +196,9 @@ std::vector<Device> training_devices(const Network& network, const EngineOptions
   return devices;
 }
 
-bool fits_pattern(std::string_view name, std::string_view pattern) {
-  std::size_t n = 0, p = 0;
-  // Where to go on if what follows the last * does not fit: the * then stands for one character more.
-  std::size_t after_star = std::string_view::npos, name_of_star = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      after_star = ++p;
-      name_of_star = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++n, ++p;
-    } else if (after_star != std::string_view::npos) {
-      p = after_star;
-      n = ++name_of_star;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+bool fits_pattern(const std::string& name, const std::string& pattern) {
+  // fnmatch() also knows [sets], but a pattern may be a layer's name.
+  return name == pattern || ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 std::pair<int, int> device_range(const std::vector<Stage>& stages) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,8 +45,8 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
 /// split_into_stages().
 std::vector<Device> training_devices(const Network& network, const EngineOptions& options);
 
-/// Whether `name` fits the pattern, in which * stands for any text and ? for any character.
-bool fits_pattern(std::string_view name, std::string_view pattern);
+/// Whether `name` is the pattern, or fits it as in a shell: * stands for any text, ? for any character.
+bool fits_pattern(const std::string& name, const std::string& pattern);
 
 /// The lowest and the highest index of a device of `stages`, at least one.
 std::pair<int, int> device_range(const std::vector<Stage>& stages);
