@@ -6,8 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/base/utf8.h"
-#include "tbwriter/encoding.h"
-#include "tbwriter/error.h"
+#include "tbwriter/summary_writer_state.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -128,9 +127,11 @@ std::string config_entry(const std::string& folder, const std::string& name, boo
 
 }  // namespace
 
-void write_embedding(const std::filesystem::path& directory, std::string_view tag,
-                     std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
-                     const EmbeddingPictures& pictures, std::int64_t step) {
+void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> points,
+                                  std::int64_t dimensions, const EmbeddingLabels& labels,
+                                  const EmbeddingPictures& pictures, std::int64_t step) {
+  const std::lock_guard lock(state_->mutex);  // what the projector reads is read, extended and replaced
+  state_->check_open(tag);
   check(points, dimensions, labels, pictures);
   EncodedImage sprite;
   if (!pictures.pixels.empty()) {
@@ -145,7 +146,7 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
                                {.columns = static_cast<int>(side), .padding = 0, .background = 255});
   }
   const std::string folder = directory_name(tag) + "/" + std::to_string(step);
-  const std::filesystem::path place = directory / folder;
+  const std::filesystem::path place = log_dir() / folder;
   std::error_code error;
   std::filesystem::create_directories(place, error);
   if (error) throw IoError(place.string() + ": cannot create: " + error.message());
@@ -153,7 +154,7 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
   if (!labels.rows.empty()) write_file_atomically(place / "metadata.tsv", labels_tsv(labels));
   if (!sprite.bytes.empty()) write_file_atomically(place / "sprite.png", sprite.bytes);
 
-  const std::filesystem::path config = directory / "projector_config.pbtxt";
+  const std::filesystem::path config = log_dir() / "projector_config.pbtxt";
   const std::string text = read_config(config), name = tensor_name(tag, step);
   const std::string entry =
       config_entry(folder, name, !labels.rows.empty(), !sprite.bytes.empty(), pictures.size);

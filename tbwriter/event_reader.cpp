@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "tbwriter/encoding.h"
 #include "tbwriter/message.h"
 
 namespace sweep::tbwriter {

@@ -3,9 +3,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "tbwriter/encoding.h"
-#include "tbwriter/error.h"
-#include "tbwriter/message.h"
+#include "tbwriter/summary_writer_state.h"
 
 namespace sweep::tbwriter {
 namespace {
@@ -85,16 +83,7 @@ void check(const Graph& graph) {
   }
 }
 
-}  // namespace
-
-std::string encode_graph(const Graph& graph) {
-  check(graph);
-  return Message()
-      .repeated(1, graph.nodes, encode_node)
-      .message(4, Message().integer(1, kProducer).take())
-      .take();
-}
-
+// RunMetadata: time and memory of each node in one step.
 std::string encode_step_stats(std::span<const NodeProfile> nodes) {
   std::map<std::string, std::string> devices;  // the NodeExecStats of each device
   for (const NodeProfile& node : nodes) {
@@ -119,6 +108,38 @@ std::string encode_step_stats(std::span<const NodeProfile> nodes) {
   Message step_stats;
   for (const auto& [name, stats] : devices) step_stats.message(1, Message().bytes(1, name).take() + stats);
   return Message().message(1, step_stats.take()).take();
+}
+
+}  // namespace
+
+void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_time) {
+  check(graph);
+  const std::string encoded = Message()
+                                  .repeated(1, graph.nodes, encode_node)
+                                  .message(4, Message().integer(1, kProducer).take())
+                                  .take();
+  std::unordered_set<std::string> nodes;
+  for (const GraphNode& node : graph.nodes) nodes.insert(node.name);
+  const std::lock_guard lock(state_->mutex);
+  if (state_->graph_nodes) throw UsageError("this run has a graph already; TensorBoard shows one per run");
+  state_->add_event("graph", state_->time_of(wall_time), 0, kGraphDef, encoded);
+  state_->graph_nodes = std::move(nodes);
+}
+
+void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes,
+                                      std::int64_t step) {
+  state_->check_open(tag);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->graph_nodes && state_->options.purge_step <= 0)
+      throw UsageError("a profile comes before the graph that it belongs to; call add_graph() first");
+    for (const NodeProfile& node : nodes) {
+      if (state_->graph_nodes && !state_->graph_nodes->contains(node.node))
+        throw UsageError("the profile has the node " + node.node + ", but the graph has none of that name");
+    }
+  }
+  state_->add_event(tag, state_->now(), step, kTaggedRunMetadata,
+                    Message().text(1, tag).bytes(2, encode_step_stats(nodes)).take());
 }
 
 }  // namespace sweep::tbwriter

@@ -14,6 +14,11 @@
 #include "core/base/utf8.h"
 
 namespace sweep::tbwriter {
+
+/// TensorFlow's DataType: of the numbers in a TensorProto, and of a node's output.
+inline constexpr int kDtFloat = 1, kDtDouble = 2, kDtInt32 = 3, kDtUint8 = 4, kDtString = 7, kDtInt64 = 9,
+                     kDtHalf = 19;
+
 namespace wire {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied from memory");

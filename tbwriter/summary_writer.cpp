@@ -1,20 +1,85 @@
 #include "tbwriter/summary_writer.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "core/base/utf8.h"
-#include "tbwriter/message.h"
+#include "tbwriter/record.h"
 #include "tbwriter/summary_writer_state.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-std::string pr_curve_content(std::size_t thresholds) {
-  return Message().integer(2, static_cast<std::int64_t>(thresholds)).take();
+constexpr std::size_t kEventOverhead = 256;  // upper bound of the keys, lengths, time and step of an event
+constexpr std::uint32_t kValue = 1;          // in Summary
+
+std::size_t bytes_size(std::size_t length) { return 1 + wire::varint_size(length) + length; }
+
+// Appends a record whose event has one field with bytes.
+void append_event(std::string& out, double wall_time, std::int64_t step, std::uint32_t field,
+                  std::string_view content) {
+  const std::size_t begin = begin_record(out);
+  Message(out).real(kWallTime, wall_time).integer(kStep, step).message(field, content);
+  end_record(out, begin);
+}
+
+// The version, and where this session begins: without that, TensorBoard's Python reader keeps what an older
+// session wrote from that step on.
+std::string first_records(double wall_time, std::int64_t purge_step) {
+  constexpr std::int64_t kSessionStart = 1;
+  std::string records;
+  append_event(records, wall_time, 0, kFileVersion, "brain.Event:2");
+  append_event(records, wall_time, purge_step, kSessionLog, Message().integer(1, kSessionStart).take());
+  return records;
+}
+
+void check_tag(std::string_view tag) {
+  if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
+}
+
+void check_payload(std::size_t size, std::string_view tag) {
+  if (size <= kMaxWrittenPayload) return;
+  throw UsageError("\"" + std::string(tag) + "\": an event of " + std::to_string(size) +
+                   " bytes was given, but a record must be smaller than 64 MiB");
+}
+
+// Appends an event with the values. `points` are known to be right.
+void append_points(std::string& out, std::span<const Point> points, double wall_time, std::int64_t step) {
+  std::size_t size = 0;
+  for (const Point& point : points) size += bytes_size(point.size);
+  const std::size_t begin = begin_record(out);
+  Message event(out);
+  event.real(kWallTime, wall_time).integer(kStep, step).head(kSummary, size);
+  for (const Point& point : points) {
+    event.head(kValue, point.size).message(kTag, point.state->name);
+    if (point.kind == &kScalar) {
+      event.always(kSimpleValue, point.number);
+    } else {
+      event.message(point.kind->field, point.message);
+    }
+    if (point.with_metadata) event.message(kMetadata, point.state->metadata);
+  }
+  end_record(out, begin);
+}
+
+// TensorBoard's Rust reader abandons a file at any other time.
+double checked_time(double wall_time) {
+  if (!std::isfinite(wall_time)) throw UsageError("a wall time is not a finite number");
+  return wall_time;
+}
+
+std::string encode_metadata(const Kind& kind, std::string_view content, const Details& details) {
+  return Message()
+      .message(1, Message().bytes(1, kind.plugin).bytes(2, content).take())
+      .text(2, details.display_name)
+      .text(3, details.description)
+      .integer(4, static_cast<int>(kind.data_class))
+      .take();
 }
 
 // Tag "a/b" and line "c" give the directory "a_b_c", without separators and leading dots, so that it stays
@@ -26,19 +91,139 @@ std::string line_directory(std::string_view tag, std::string_view line) {
   return name.starts_with('.') ? "_" + name : name;
 }
 
-// Whether all extents are >= 0 and their product is `count`. Divides, because the product may overflow.
-bool fits(std::span<const std::int64_t> shape, std::size_t count) {
-  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; })) return false;
-  if (std::ranges::find(shape, 0) != shape.end()) return count == 0;
-  std::uint64_t elements = 1;
-  for (const std::int64_t extent : shape) {
-    if (static_cast<std::uint64_t>(extent) > count / elements) return false;
-    elements *= static_cast<std::uint64_t>(extent);
-  }
-  return elements == count;
-}
+bool is_scalar(const Kind& kind) { return &kind == &kScalar || &kind == &kScalarTensor; }
 
 }  // namespace
+
+SummaryWriter::State::State(const std::filesystem::path& directory, const WriterOptions& writer_options)
+    : log_dir(directory), options(writer_options) {
+  const double wall_time = now();
+  log = EventLog::open(log_dir, options, wall_time, first_records(wall_time, options.purge_step));
+}
+
+double SummaryWriter::State::now() const {
+  if (!options.clock)
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return checked_time(options.clock());
+}
+
+double SummaryWriter::State::time_of(const std::optional<double>& wall_time) const {
+  return wall_time ? checked_time(*wall_time) : now();
+}
+
+void SummaryWriter::State::warn(const std::string& message) const noexcept {
+  try {
+    if (options.warn) return options.warn(message);
+  } catch (...) {
+    // A warning loses no data, and the destructor cannot pass an exception on.
+  }
+  std::fprintf(stderr, "tbwriter: %s\n", message.c_str());
+}
+
+void SummaryWriter::State::check_metric_step(std::int64_t step) {
+  // TensorBoard stores the step of a metric in 32 bits; its HParams tab fails for all runs if one does not
+  // fit.
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+  if (step <= kLargest) return;
+  throw UsageError("step " + std::to_string(step) + " of a run with hparams is above " +
+                   std::to_string(kLargest) + "; TensorBoard would show no run's hparams at all");
+}
+
+void SummaryWriter::State::check_open(std::string_view tag) {
+  check_tag(tag);
+  log->locked([this] {
+    if (closing) throw UsageError(log_dir.string() + ": the writer is closed; nothing can be added any more");
+  });
+}
+
+TagState* SummaryWriter::State::find(std::string_view tag, const Kind& kind, std::int64_t step) {
+  check_tag(tag);
+  if (limits_steps && is_scalar(kind)) check_metric_step(step);
+  const auto found = tags.find(tag);
+  if (found == tags.end()) return nullptr;
+  if (found->second.kind != &kind) {
+    throw UsageError("\"" + std::string(tag) + "\" is " + found->second.kind->name + " and cannot become " +
+                     kind.name + ": TensorBoard would show only the first; use another tag");
+  }
+  return &found->second;
+}
+
+TagState& SummaryWriter::State::state_of(const Point& point, std::int64_t step, const Details& details) {
+  const Kind& kind = *point.kind;
+  if (TagState* known = find(point.tag, kind, step)) return *known;
+  TagState tag{.name = valid_utf8(point.tag), .kind = &kind};
+  if (kind.needs_metadata || !details.description.empty() || !details.display_name.empty()) {
+    tag.metadata = encode_metadata(kind, point.plugin_content, details);
+  }
+  return tags.emplace(std::string(point.tag), std::move(tag)).first->second;
+}
+
+void SummaryWriter::State::record(TagState& tag, std::int64_t step) {
+  if (tag.last_step && step <= *tag.last_step && !tag.warned) {
+    tag.warned = true;
+    warn("\"" + tag.name + "\": step " + std::to_string(step) + " comes after step " +
+         std::to_string(*tag.last_step) + "; TensorBoard may hide points unless steps grow");
+  }
+  tag.metadata.clear();
+  tag.last_step = step;
+  if (is_scalar(*tag.kind)) largest_step = std::max(largest_step, step);
+}
+
+void SummaryWriter::State::add(std::span<Point> points, std::int64_t step, const Details& details) {
+  const double wall_time = time_of(details.wall_time);
+  std::size_t bound = 0;
+  for (const Point& point : points) {
+    bound += point.message.size() + 3 * point.tag.size() + point.plugin_content.size() +
+             details.description.size() + details.display_name.size() + kEventOverhead;
+  }
+  check_payload(bound, points.front().tag);
+  log->append([&](std::string& buffer) {
+    if (points.size() > 1) {  // one that is refused must not leave traces of those before it
+      for (const Point& point : points) find(point.tag, *point.kind, step);
+    }
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      Point& point = points[i];
+      point.state = &state_of(point, step, details);
+      const auto is_same = [&point](const Point& other) { return other.state == point.state; };
+      point.with_metadata = !point.state->metadata.empty() && std::ranges::none_of(points.first(i), is_same);
+      point.size = bytes_size(point.state->name.size()) +
+                   (point.kind == &kScalar ? 1 + sizeof point.number : bytes_size(point.message.size())) +
+                   (point.with_metadata ? bytes_size(point.state->metadata.size()) : 0);
+    }
+    append_points(buffer, points, wall_time, step);
+    // Only now: if memory has run out before, the next point of a tag still needs its metadata.
+    for (const Point& point : points) record(*point.state, step);
+  });
+}
+
+void SummaryWriter::State::add(std::string_view tag, const Kind& kind, std::string_view message,
+                               std::int64_t step, const Details& details, std::string_view plugin_content) {
+  Point point{.tag = tag, .kind = &kind, .message = message, .plugin_content = plugin_content};
+  add({&point, 1}, step, details);
+}
+
+void SummaryWriter::State::add_event(std::string_view name, double wall_time, std::int64_t step,
+                                     std::uint32_t field, std::string_view content,
+                                     const std::function<void()>& accept) {
+  check_payload(content.size() + kEventOverhead, name);
+  log->append([&](std::string& buffer) {
+    append_event(buffer, wall_time, step, field, content);
+    if (accept) accept();
+  });
+}
+
+void SummaryWriter::State::add_plugin_record(std::string_view tag, const char* plugin,
+                                             std::string_view content, std::string_view tensor,
+                                             const std::function<void()>& accept) {
+  // TensorBoard's Python loader fails for all runs if there is metadata without a value.
+  constexpr std::int64_t kEmpty[] = {0};
+  Message value;
+  value.message(kTag, tag)
+      .message(kTensorValue,
+               tensor.empty() ? encode_tensor(std::span<const float>(), kEmpty) : std::string(tensor))
+      .message(kMetadata, encode_metadata({.plugin = plugin}, content, {}));
+  add_event(tag, now(), 0, kSummary, Message().message(kValue, value.take()).take(), accept);
+}
 
 SummaryWriter::SummaryWriter(const std::filesystem::path& log_dir, WriterOptions options)
     : state_(std::make_unique<State>(log_dir, options)) {}
@@ -46,7 +231,7 @@ SummaryWriter::SummaryWriter(const std::filesystem::path& log_dir, WriterOptions
 SummaryWriter::~SummaryWriter() {
   try {
     const bool failed = std::uncaught_exceptions() > state_->exceptions;
-    state_->close(failed ? SessionStatus::kFailure : SessionStatus::kSuccess);
+    close(failed ? SessionStatus::kFailure : SessionStatus::kSuccess);
   } catch (const std::exception& error) {
     state_->warn(error.what());
   }
@@ -88,177 +273,10 @@ void SummaryWriter::add_scalars(std::string_view tag, std::span<const ScalarPoin
     line(line_directory(tag, point.tag)).add_scalar(tag, point.value, step, details);
 }
 
-void SummaryWriter::add_histogram(std::string_view tag, const Values& values, std::int64_t step,
-                                  const Details& details) {
-  state_->add(tag, kHistogram, encode_histogram(make_histogram(values)), step, details);
-}
-
-void SummaryWriter::add_histogram(std::string_view tag, const Values& values, HistogramBins bins,
-                                  std::int64_t step, const Details& details) {
-  state_->add(tag, kHistogram, encode_histogram(make_histogram(values, bins)), step, details);
-}
-
-void SummaryWriter::add_histogram_counts(std::string_view tag, const Histogram& histogram, std::int64_t step,
-                                         const Details& details) {
-  state_->add(tag, kHistogram, encode_histogram(checked_histogram(histogram)), step, details);
-}
-
-void SummaryWriter::add_image(std::string_view tag, const EncodedImage& image, std::int64_t step,
-                              const Details& details) {
-  state_->add(tag, kImage, encode_image_message(image), step, details);
-}
-
-void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImage> images, std::int64_t step,
-                               const Details& details) {
-  if (images.empty()) throw UsageError("\"" + std::string(tag) + "\": no images were given");
-  const std::string width = std::to_string(images[0].width), height = std::to_string(images[0].height);
-  std::vector<std::string_view> strings{width, height};
-  for (const EncodedImage& image : images) {
-    if (image.width != images[0].width || image.height != images[0].height) {
-      throw UsageError("\"" + std::string(tag) + "\": images of one tag and step must have the same size");
-    }
-    strings.push_back(image.bytes);
-  }
-  const std::int64_t shape[] = {static_cast<std::int64_t>(strings.size())};
-  state_->add(tag, kImages, encode_strings(strings, shape), step, details);
-}
-
-void SummaryWriter::add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate,
-                              std::int64_t channels, std::int64_t step, const Details& details) {
-  constexpr std::int64_t kWav = 11;  // AudioPluginData.Encoding
-  state_->add(tag, kAudio, encode_audio(samples, sample_rate, channels), step, details,
-              Message().integer(2, kWav).take());
-}
-
-void SummaryWriter::add_text(std::string_view tag, std::string_view markdown, std::int64_t step,
-                             const Details& details) {
-  state_->add(tag, kText, encode_strings({valid_utf8(markdown)}, {}), step, details);
-}
-
-void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_time) {
-  const std::string encoded = encode_graph(graph);
-  std::unordered_set<std::string> nodes;
-  for (const GraphNode& node : graph.nodes) nodes.insert(node.name);
-  const std::lock_guard lock(state_->mutex);
-  if (state_->graph_nodes) throw UsageError("this run has a graph already; TensorBoard shows one per run");
-  state_->add_event("graph", state_->time_of(wall_time), 0, kGraphDef, encoded);
-  state_->graph_nodes = std::move(nodes);
-}
-
-void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes,
-                                      std::int64_t step) {
-  state_->check_open(tag);
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (!state_->graph_nodes && state_->options.purge_step <= 0)
-      throw UsageError("a profile comes before the graph that it belongs to; call add_graph() first");
-    for (const NodeProfile& node : nodes) {
-      if (state_->graph_nodes && !state_->graph_nodes->contains(node.node))
-        throw UsageError("the profile has the node " + node.node + ", but the graph has none of that name");
-    }
-  }
-  state_->add_event(tag, state_->now(), step, kTaggedRunMetadata,
-                    Message().text(1, tag).bytes(2, encode_step_stats(nodes)).take());
-}
-
-void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<double> start_time) {
-  const std::string content = encode_session_start(hparams, state_->time_of(start_time));
-  state_->add_plugin_record("_hparams_/session_start_info", "hparams", content, "", [this] {
-    if (state_->session != State::Session::kNone)
-      throw UsageError("this run's hparams session has been started before");
-    State::check_metric_step(state_->largest_step);
-    state_->limits_steps = true;
-    state_->session = State::Session::kStarted;
-  });
-  for (const auto& [name, value] : hparams) {
-    if (const auto* number = std::get_if<double>(&value); number != nullptr && !std::isfinite(*number)) {
-      state_->warn("the hyperparameter " + name + " is " + std::to_string(*number) +
-                   ", which TensorBoard's table cannot show; it is left out");
-    }
-  }
-}
-
-void SummaryWriter::add_hparams_end(SessionStatus status, std::optional<double> end_time) {
-  state_->end_session(status, end_time);
-}
-
-void SummaryWriter::add_hparams_experiment(const HParamsExperiment& experiment) {
-  state_->add_plugin_record("_hparams_/experiment", "hparams", encode_experiment(experiment, state_->now()),
-                            "");
-}
-
-void SummaryWriter::add_pr_curve(std::string_view tag, std::span<const std::uint8_t> labels,
-                                 std::span<const float> scores, std::int64_t step, int thresholds,
-                                 const Details& details, std::span<const float> weights) {
-  const std::vector<float> curve = make_pr_curve(labels, scores, weights, thresholds);
-  const std::int64_t shape[] = {6, thresholds};
-  state_->add(tag, kPrCurve, encode_tensor(curve, shape), step, details,
-              pr_curve_content(static_cast<std::size_t>(thresholds)));
-}
-
-void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std::int64_t step,
-                                 const Details& details) {
-  const std::array rows = {curve.true_positives,  curve.false_positives, curve.true_negatives,
-                           curve.false_negatives, curve.precision,       curve.recall};
-  const std::size_t thresholds = rows[0].size();
-  std::vector<float> values;
-  for (const auto& row : rows) {
-    if (thresholds == 0 || row.size() != thresholds) {
-      throw UsageError("\"" + std::string(tag) +
-                       "\": a PR curve's six lists must have the same length, 1 or more");
-    }
-    if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) {
-      throw UsageError("\"" + std::string(tag) +
-                       "\": a PR curve has a number that is not finite; TensorBoard could not show it");
-    }
-    values.insert(values.end(), row.begin(), row.end());
-  }
-  const std::int64_t shape[] = {6, static_cast<std::int64_t>(thresholds)};
-  state_->add(tag, kPrCurve, encode_tensor(values, shape), step, details, pr_curve_content(thresholds));
-}
-
-void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_t step,
-                             const Details& details) {
-  check_mesh(mesh);
-  state_->check_open(tag);
-  constexpr int kVertex = 1, kFace = 2, kColor = 3;
-  const int components =
-      1 << kVertex | (mesh.faces.empty() ? 0 : 1 << kFace) | (mesh.colors.empty() ? 0 : 1 << kColor);
-  const auto add = [&](const char* suffix, int content_type, const Values& values) {
-    const auto count = static_cast<std::int64_t>(count_values(values));
-    if (count == 0) return;
-    const std::int64_t shape[] = {mesh.batch, count / 3 / mesh.batch, 3};
-    state_->add(std::string(tag) + suffix, kMesh, encode_tensor(values, shape), step, details,
-                encode_mesh_content(tag, content_type, shape, components, mesh.config));
-  };
-  add("_VERTEX", kVertex, mesh.vertices);
-  add("_FACE", kFace, mesh.faces);
-  add("_COLOR", kColor, mesh.colors);
-}
-
-void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> points,
-                                  std::int64_t dimensions, const EmbeddingLabels& labels,
-                                  const EmbeddingPictures& pictures, std::int64_t step) {
-  const std::lock_guard lock(state_->mutex);  // what the projector reads is read, extended and replaced
-  state_->check_open(tag);
-  write_embedding(log_dir(), tag, points, dimensions, labels, pictures, step);
-}
-
-void SummaryWriter::add_tensor(std::string_view tag, const Values& values,
-                               std::span<const std::int64_t> shape, std::int64_t step,
-                               const Details& details) {
-  if (!fits(shape, count_values(values))) {
-    std::string extents;
-    for (const std::int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
-    throw UsageError("\"" + std::string(tag) + "\": a tensor's shape is [" + extents + "], but " +
-                     std::to_string(count_values(values)) + " values were given");
-  }
-  state_->add(tag, kTensor, encode_tensor(values, shape), step, details);
-}
-
-void SummaryWriter::add_custom_scalars_layout(const CustomScalarsLayout& layout) {
-  state_->add_plugin_record("custom_scalars__config__", "custom_scalars", "",
-                            encode_strings({encode_layout(layout)}, {}));
+void SummaryWriter::State::flush(bool sync) {
+  log->flush(sync);
+  const std::lock_guard lock(mutex);
+  for (auto& [directory, writer] : lines) sync ? writer->sync() : writer->flush();
 }
 
 void SummaryWriter::flush() { state_->flush(false); }
@@ -267,7 +285,29 @@ void SummaryWriter::sync() { state_->flush(true); }
 
 FilePosition SummaryWriter::position() const { return state_->log->end(); }
 
-void SummaryWriter::close() { state_->close(SessionStatus::kSuccess); }
+void SummaryWriter::close() { close(SessionStatus::kSuccess); }
+
+void SummaryWriter::close(SessionStatus status) {
+  std::exception_ptr failure;
+  const auto keep_failure = [&failure](auto work) {
+    try {
+      work();
+    } catch (...) {  // also of the caller's clock
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  bool first = false, ends_session = false;
+  state_->log->locked([&] {
+    first = !std::exchange(state_->closing, true);
+    ends_session =
+        first && state_->options.end_session_on_close && state_->session == State::Session::kStarted;
+  });
+  if (ends_session) keep_failure([&] { add_hparams_end(status); });
+  if (first) keep_failure([&] { state_->log->close(); });
+  const std::lock_guard lock(state_->mutex);
+  for (auto& line : state_->lines) keep_failure([&] { line.second->close(); });
+  if (failure) std::rethrow_exception(failure);
+}
 
 const std::filesystem::path& SummaryWriter::log_dir() const { return state_->log_dir; }
 

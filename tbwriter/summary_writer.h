@@ -208,6 +208,10 @@ class SummaryWriter {
 
  private:
   struct State;
+
+  /// `status` is the end of an open hparams session. Closes all lines before it throws the first failure.
+  void close(SessionStatus status);
+
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,5 @@
-// What a SummaryWriter knows of its run: its tags, its session, its graph, its lines; and how events are
-// encoded. Not part of the installed interface.
+// What a SummaryWriter knows of its run: its tags, its session, its graph, its lines; and what several kinds
+// of data are encoded with. Not part of the installed interface.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tbwriter/encoding.h"
 #include "tbwriter/event_log.h"
+#include "tbwriter/message.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep::tbwriter {
@@ -27,12 +27,21 @@ inline constexpr std::uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kGrap
 inline constexpr std::uint32_t kTag = 1, kSimpleValue = 2, kImageValue = 4, kHistogramValue = 5,
                                kAudioValue = 6, kTensorValue = 8, kMetadata = 9;
 
+std::string encode_shape(std::span<const std::int64_t> extents);  // TensorShapeProto
+/// TensorProto, values in row-major order. bfloat16 becomes float.
+std::string encode_tensor(const Values& values, std::span<const std::int64_t> shape);
+/// TensorProto of texts, or of files.
+std::string encode_strings(const std::vector<std::string_view>& strings, std::span<const std::int64_t> shape);
+
+/// SummaryMetadata.data_class.
+enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };
+
 /// A kind of data. TensorBoard shows only the first kind that is written for a tag.
 struct Kind {
-  const char* name;     // in messages
-  std::uint32_t field;  // of Summary.Value
-  const char* plugin;   // in metadata
-  DataClass data_class;
+  const char* name = "";               // in messages
+  std::uint32_t field = kTensorValue;  // of Summary.Value
+  const char* plugin = "";             // in metadata
+  DataClass data_class = DataClass::kTensor;
   bool needs_metadata = true;  // TensorBoard recognises the other kinds without metadata
 };
 inline constexpr Kind kScalar = {"a scalar", kSimpleValue, "scalars", DataClass::kScalar, false};
@@ -70,7 +79,6 @@ struct Point {
 
 struct SummaryWriter::State {
   State(const std::filesystem::path& directory, const WriterOptions& writer_options);
-  ~State();  // ignores errors; close() reports them
 
   double now() const;
   /// The given time, or now. Throws UsageError if it is not finite.
@@ -88,13 +96,10 @@ struct SummaryWriter::State {
                  std::string_view content, const std::function<void()>& accept = {});
   /// Adds a value for a plugin that reserves a tag and reads its data from the metadata; `tensor` may be
   /// empty. `accept`: see add_event().
-  void add_plugin_record(std::string_view tag, std::string_view plugin, std::string_view content,
+  void add_plugin_record(std::string_view tag, const char* plugin, std::string_view content,
                          std::string_view tensor, const std::function<void()>& accept = {});
 
-  void end_session(SessionStatus status, const std::optional<double>& end_time);
   void flush(bool sync);
-  /// Closes all lines before it reports the first failure.
-  void close(SessionStatus status);
 
   /// For what does not become an event of this file. Throws UsageError after close(), and for an empty tag.
   void check_open(std::string_view tag);

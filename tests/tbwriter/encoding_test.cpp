@@ -1,14 +1,13 @@
 // What is encoded by hand must be what protobuf's own classes would have written, byte for byte.
-#include "tbwriter/encoding.h"
-
 #include <google/protobuf/text_format.h>
 
 #include "proto/tensorboard/graph.pb.h"
 #include "proto/tensorboard/hparams.pb.h"
 #include "proto/tensorboard/plugins.pb.h"
 #include "proto/tensorboard/summary.pb.h"
-#include "tbwriter/error.h"
-#include "tests/support/test.h"
+#include "tbwriter/event_reader.h"
+#include "tbwriter/summary_writer.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter::encoding_test {
 
@@ -30,51 +29,91 @@ void expect_encoded(const std::string& bytes, const std::string& text) {
   EXPECT_EQ(expected.SerializeAsString(), bytes);
 }
 
+using Add = std::function<void(SummaryWriter&)>;
+
+// The last event that `add` makes a writer write, when it is the time 5. Fails the test unless it has the
+// bytes that protobuf would have written.
+proto::Event event_of(const Add& add) {
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run", {.clock = [] { return 5.0; }});
+  add(writer);
+  writer.flush();
+  EventReader reader(writer.path());
+  std::string payload;
+  while (const auto record = reader.next()) payload = *record;
+  proto::Event event;
+  EXPECT_TRUE(event.ParseFromString(payload));
+  EXPECT_EQ(event.SerializeAsString(), payload);
+  return event;
+}
+
+proto::Summary::Value value_of(const Add& add) { return event_of(add).summary().value(0); }
+std::string content_of(const Add& add) { return value_of(add).metadata().plugin_data().content(); }
+
 TEST(EncodeMetadata, IsASummaryMetadata) {
-  expect_encoded<proto::SummaryMetadata>(
-      encode_metadata("images", "abc", DataClass::kBlobs, "A name", "*Text* \xFF"), R"(
-      plugin_data { plugin_name: "images" content: "abc" }
+  const float samples[] = {0};
+  const auto value = value_of([&](SummaryWriter& writer) {
+    writer.add_audio("t", samples, 1, 1, 0, {.display_name = "A name", .description = "*Text* \xFF"});
+  });
+  expect_encoded<proto::SummaryMetadata>(value.metadata().SerializeAsString(), R"(
+      plugin_data { plugin_name: "audio" content: "\020\013" }
       display_name: "A name" summary_description: "*Text* \357\277\275"
       data_class: DATA_CLASS_BLOB_SEQUENCE)");
 }
 
+std::string histogram_of(const Histogram& counts) {
+  return value_of([&](SummaryWriter& writer) { writer.add_histogram_counts("t", counts); })
+      .histo()
+      .SerializeAsString();
+}
+
 TEST(EncodeHistogram, IsAHistogram) {
-  expect_encoded<proto::Histogram>(encode_histogram({-1.5, 2.5, 7, 3.25, 12.5, {-1, 0, 3}, {2, 0, 5}}), R"(
+  expect_encoded<proto::Histogram>(histogram_of({-1.5, 2.5, 7, 3.25, 12.5, {-1, 0, 3}, {2, 0, 5}}), R"(
       min: -1.5 max: 2.5 num: 7 sum: 3.25 sum_squares: 12.5 bucket_limit: [-1, 0, 3] bucket: [2, 0, 5])");
-  EXPECT_EQ(encode_histogram({}), "");
+  EXPECT_EQ(histogram_of({}), "");
 }
 
 TEST(EncodeHistogram, KeepsToTheRangeOfFloats) {
   expect_encoded<proto::Histogram>(
-      encode_histogram({-1e300, 1e200, 2, -1e300, 1e39, {-1e299, 1, 1e200}, {1, 0, 1}}), R"(
+      histogram_of({-1e300, 1e200, 2, -1e300, 1e39, {-1e299, 1, 1e200}, {1, 0, 1}}), R"(
       min: -3.4028234663852886e38 max: 3.4028234663852886e38 num: 2 sum: -1e300 sum_squares: 1e39
       bucket_limit: [-3.4028234663852886e38, 1, 3.4028234663852886e38] bucket: [1, 0, 1])");
 }
 
 TEST(EncodeTensor, HasTypeAndShape) {
+  const auto tensor_of = [](const Add& add) { return value_of(add).tensor().SerializeAsString(); };
   const std::int64_t shape[] = {2, 1};
-  expect_encoded<proto::Tensor>(encode_tensor(std::vector<float>{1, 2}, shape), R"(
+  const std::vector<float> values{1, 2};
+  const auto add_tensor = [&](SummaryWriter& writer) { writer.add_tensor("t", values, shape); };
+  expect_encoded<proto::Tensor>(tensor_of(add_tensor), R"(
       dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 1 } }
       tensor_content: "\000\000\200\077\000\000\000\100")");
-  expect_encoded<proto::Tensor>(encode_strings({""}, {}),
+  expect_encoded<proto::Tensor>(tensor_of([](SummaryWriter& writer) { writer.add_text("t", ""); }),
                                 R"(dtype: DT_STRING tensor_shape {} string_val: "")");
 }
 
 TEST(EncodeAudio, HasTheHeaderAndSamplesOfAWavFile) {
   const float samples[] = {0, 1, -1, 0.5f, 2, std::numeric_limits<float>::quiet_NaN()};
-  expect_encoded<proto::Summary::Audio>(encode_audio(samples, 8000, 2), R"(
+  const auto audio =
+      value_of([&](SummaryWriter& writer) { writer.add_audio("t", samples, 8000, 2); }).audio();
+  expect_encoded<proto::Summary::Audio>(audio.SerializeAsString(), R"(
       sample_rate: 8000 num_channels: 2 length_frames: 3 content_type: "audio/wav"
       encoded_audio_string: "RIFF\060\000\000\000WAVEfmt \020\000\000\000\001\000\002\000"
                             "\100\037\000\000\000\175\000\000\004\000\020\000data\014\000\000\000"
                             "\000\000\377\177\001\200\000\100\377\177\000\000")");
-  EXPECT_THROW(encode_audio(samples, 8000, 4), UsageError);
-  EXPECT_THROW(encode_audio(samples, 0, 1), UsageError);
-  EXPECT_THROW(encode_audio(samples, 8000, 65536), UsageError);
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run");
+  EXPECT_THROW(writer.add_audio("t", samples, 8000, 4), UsageError);
+  EXPECT_THROW(writer.add_audio("t", samples, 0, 1), UsageError);
+  EXPECT_THROW(writer.add_audio("t", samples, 8000, 65536), UsageError);
 }
 
 TEST(EncodeMeshContent, HasShapeAndComponents) {
-  const std::int64_t shape[] = {1, 4, 3};
-  expect_encoded<proto::MeshPluginData>(encode_mesh_content("m", 2, shape, 6, "{}"), R"(
+  const float corners[9] = {};
+  const std::int32_t faces[12] = {};
+  const Mesh mesh{.vertices = corners, .faces = faces, .config = "{}"};
+  expect_encoded<proto::MeshPluginData>(
+      content_of([&](SummaryWriter& writer) { writer.add_mesh("m", mesh); }), R"(
       name: "m" content_type: FACE json_config: "{}" shape: [1, 4, 3] components: 6)");
 }
 
@@ -88,7 +127,8 @@ TEST(EncodeSession, KeepsTypesAlsoOfFalseZeroAndEmptyAndLeavesOutWhatHasNoCell) 
                         {"empty", std::string()},
                         {"nan", std::numeric_limits<double>::quiet_NaN()},
                         {"none", nullptr}};
-  expect_message<proto::HParamsPluginData>(encode_session_start(hparams, 12.5), R"(
+  const auto start = content_of([&](SummaryWriter& writer) { writer.add_hparams_start(hparams, 12.5); });
+  expect_message<proto::HParamsPluginData>(start, R"(
       session_start_info {
         hparams { key: "lr" value { number_value: 0.01 } }
         hparams { key: "zero" value { number_value: 0 } }
@@ -99,10 +139,14 @@ TEST(EncodeSession, KeepsTypesAlsoOfFalseZeroAndEmptyAndLeavesOutWhatHasNoCell) 
         hparams { key: "empty" value { string_value: "" } }
         start_time_secs: 12.5
       })");
-  expect_encoded<proto::HParamsPluginData>(encode_session_end(SessionStatus::kFailure, 99.5),
+  const auto end =
+      content_of([](SummaryWriter& writer) { writer.add_hparams_end(SessionStatus::kFailure, 99.5); });
+  expect_encoded<proto::HParamsPluginData>(end,
                                            "session_end_info { status: STATUS_FAILURE end_time_secs: 99.5 }");
-  EXPECT_THROW(encode_session_start({{"", 1.0}}, 1), UsageError);
-  EXPECT_THROW(encode_session_start({{"a", 1.0}, {"a", 2.0}}, 1), UsageError);
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run");
+  EXPECT_THROW(writer.add_hparams_start({{"", 1.0}}), UsageError);
+  EXPECT_THROW(writer.add_hparams_start({{"a", 1.0}, {"a", 2.0}}), UsageError);
 }
 
 TEST(EncodeExperiment, HasColumnsAndDomains) {
@@ -116,7 +160,8 @@ TEST(EncodeExperiment, HasColumnsAndDomains) {
                          .discrete = {std::string("cpu"), nullptr, std::string("cuda")},
                          .differs = false}};
   experiment.metrics = {{.tag = "Loss/train", .group = "g", .display_name = "loss", .description = "d"}};
-  expect_encoded<proto::HParamsPluginData>(encode_experiment(experiment, 5), R"(
+  const auto add = [&](SummaryWriter& writer) { writer.add_hparams_experiment(experiment); };
+  expect_encoded<proto::HParamsPluginData>(content_of(add), R"(
       experiment {
         description: "what" user: "who" time_created_secs: 5 name: "sweep"
         hparam_infos { name: "lr" display_name: "rate" type: DATA_TYPE_FLOAT64
@@ -133,7 +178,8 @@ TEST(EncodeLayout, HasCategoriesAndCharts) {
                                      {"band", MarginChart{{{"a", "b", "c"}}}}},
                                     true},
                                    {"empty", {}}};
-  expect_encoded<proto::Layout>(encode_layout(layout), R"(
+  const auto add = [&](SummaryWriter& writer) { writer.add_custom_scalars_layout(layout); };
+  expect_encoded<proto::Layout>(value_of(add).tensor().string_val(0), R"(
       category {
         title: "losses" closed: true
         chart { title: "loss" multiline { tag: ["Loss/train$", "Loss/validation$"] } }
@@ -158,7 +204,8 @@ Graph small_graph() {
 }
 
 TEST(EncodeGraph, HasNodesEdgesAttributesAndShapes) {
-  expect_message<proto::GraphDef>(encode_graph(small_graph()), R"(
+  const auto add = [](SummaryWriter& writer) { writer.add_graph(small_graph()); };
+  expect_message<proto::GraphDef>(event_of(add).graph_def(), R"(
       node {
         name: "input" op: "Placeholder" device: "/device:CPU:0"
         attr { key: "_output_shapes" value { list { shape {
@@ -180,15 +227,17 @@ TEST(EncodeGraph, HasNodesEdgesAttributesAndShapes) {
 }
 
 TEST(EncodeGraph, RefusesWhatTensorBoardWouldDrawWrongly) {
-  EXPECT_THROW(encode_graph({}), UsageError);
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run");
+  EXPECT_THROW(writer.add_graph({}), UsageError);
   Graph graph = small_graph();
   graph.nodes[0].name = "";
-  EXPECT_THROW(encode_graph(graph), UsageError);
+  EXPECT_THROW(writer.add_graph(graph), UsageError);
   graph.nodes[0].name = "weight";
-  EXPECT_THROW(encode_graph(graph), UsageError);
+  EXPECT_THROW(writer.add_graph(graph), UsageError);
   graph = small_graph();
   graph.nodes[2].inputs.push_back("nowhere");
-  EXPECT_EQ(test::message_of<UsageError>([&] { encode_graph(graph); }),
+  EXPECT_EQ(test::message_of<UsageError>([&] { writer.add_graph(graph); }),
             "the graph's node conv1/conv2d has the input nowhere, but no node is called so");
 }
 
@@ -196,7 +245,13 @@ TEST(EncodeStepStats, GroupsNodesByDevice) {
   const std::vector<NodeProfile> nodes{{"a", "/device:CPU:0", 1000, 20, 4096, {{100, 6}}},
                                        {"b", "/device:GPU:0", 1020, 5, 64, {}},
                                        {"c", "/device:CPU:0", 1030, 7, 0, {}}};
-  expect_encoded<proto::RunMetadata>(encode_step_stats(nodes), R"(
+  const Graph graph{{{.name = "a"}, {.name = "b"}, {.name = "c"}}};
+  const auto event = event_of([&](SummaryWriter& writer) {
+    writer.add_graph(graph);
+    writer.add_graph_profile("step", nodes);
+  });
+  EXPECT_EQ(event.tagged_run_metadata().tag(), "step");
+  expect_encoded<proto::RunMetadata>(event.tagged_run_metadata().run_metadata(), R"(
       step_stats {
         dev_stats {
           device: "/device:CPU:0"
@@ -220,9 +275,21 @@ TEST(EncodeStepStats, GroupsNodesByDevice) {
       })");
 }
 
+std::string curve_of(const std::vector<std::uint8_t>& labels, const std::vector<float>& scores,
+                     int thresholds, const std::vector<float>& weights = {}) {
+  const auto add = [&](SummaryWriter& writer) {
+    writer.add_pr_curve("t", labels, scores, 0, thresholds, {}, weights);
+  };
+  return value_of(add).tensor().tensor_content();
+}
+
+std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
 // torch.utils.tensorboard.summary.compute_curve(labels=[0, 1, 1, 0, 1], predictions=[0, 1, .6, .7, .2],
 // num_thresholds=5)
-TEST(MakePrCurve, MatchesPyTorch) {
+TEST(AddPrCurve, MatchesPyTorch) {
   const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1};
   const std::vector<float> scores{0.0f, 1.0f, 0.6f, 0.7f, 0.2f};
   const std::vector<float> expected{3,    2,        2,        1,        1,          // true positives
@@ -231,28 +298,27 @@ TEST(MakePrCurve, MatchesPyTorch) {
                                     0,    1,        1,        2,        2,          // false negatives
                                     0.6f, 2 / 3.0f, 2 / 3.0f, 1,        1,          // precision
                                     1,    2 / 3.0f, 2 / 3.0f, 1 / 3.0f, 1 / 3.0f};  // recall
-  EXPECT_EQ(make_pr_curve(labels, scores, {}, 5), expected);
+  EXPECT_EQ(curve_of(labels, scores, 5), bytes_of(expected));
 }
 
-TEST(MakePrCurve, WeighsSamples) {
+TEST(AddPrCurve, WeighsSamples) {
   const std::vector<std::uint8_t> labels{1, 0};
   const std::vector<float> scores{1, 1}, weights{3, 1};
-  EXPECT_EQ(make_pr_curve(labels, scores, weights, 2),
-            (std::vector<float>{3, 3, 1, 1, 0, 0, 0, 0, 0.75f, 0.75f, 1, 1}));
-  EXPECT_EQ(make_pr_curve({}, {}, {}, 2), std::vector<float>(12, 0.0f)) << "nothing";
+  EXPECT_EQ(curve_of(labels, scores, 2, weights), bytes_of({3, 3, 1, 1, 0, 0, 0, 0, 0.75f, 0.75f, 1, 1}));
+  EXPECT_EQ(curve_of({}, {}, 2), bytes_of(std::vector<float>(12, 0.0f))) << "nothing";
 }
 
-TEST(MakePrCurve, RefusesWhatIsNoProbabilityOrLabel) {
+TEST(AddPrCurve, RefusesWhatIsNoProbabilityOrLabel) {
   const std::vector<std::uint8_t> labels{0, 1}, wrong{0, 2};
   const std::vector<float> scores{0, 1}, outside{0, 1.5f}, nan{0, std::numeric_limits<float>::quiet_NaN()},
       one{0};
-  EXPECT_THROW(make_pr_curve(wrong, scores, {}, 5), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, outside, {}, 5), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, nan, {}, 5), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, one, {}, 5), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, scores, one, 5), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, scores, {}, 1), UsageError);
-  EXPECT_THROW(make_pr_curve(labels, scores, {}, 128), UsageError);
+  EXPECT_THROW(curve_of(wrong, scores, 5), UsageError);
+  EXPECT_THROW(curve_of(labels, outside, 5), UsageError);
+  EXPECT_THROW(curve_of(labels, nan, 5), UsageError);
+  EXPECT_THROW(curve_of(labels, one, 5), UsageError);
+  EXPECT_THROW(curve_of(labels, scores, 5, one), UsageError);
+  EXPECT_THROW(curve_of(labels, scores, 1), UsageError);
+  EXPECT_THROW(curve_of(labels, scores, 128), UsageError);
 }
 
 }  // namespace sweep::tbwriter::encoding_test

@@ -3,8 +3,8 @@
 #include <google/protobuf/text_format.h>
 #include <sys/stat.h>
 
-#include "tbwriter/encoding.h"
 #include "tbwriter/record.h"
+#include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
 #include "tests/support/resource_limit.h"
 
@@ -258,17 +258,27 @@ TEST(DecodeEvent, NeverReadsBeyondItsBytes) {
 }
 
 TEST(DecodeSession, ReadsWhatIsWritten) {
+  const TemporaryDirectory directory;
+  const HParams hparams = {{"lr", 0.1}, {"on", false}, {"n", std::int64_t{3}}, {"s", std::string("x")}};
+  SummaryWriter writer(directory / "run");
+  writer.add_hparams_start(hparams, 5);
+  writer.add_hparams_end(SessionStatus::kFailure, 9);
+  writer.add_hparams_experiment({});
+  writer.close();
+  EventReader reader(writer.path());
   DecodedSession session;
-  EXPECT_TRUE(decode_session(
-      encode_session_start({{"lr", 0.1}, {"on", false}, {"n", std::int64_t{3}}, {"s", std::string("x")}}, 5),
-      session));
+  std::vector<bool> found;
+  while (const auto record = reader.next()) {
+    const DecodedEvent event = decode_event(*record);
+    for (const DecodedValue& value : event.values)
+      found.push_back(decode_session(value.plugin_content, session));
+    EXPECT_EQ(session.status.has_value(), found.size() > 1);
+  }
+  EXPECT_THAT(found, ElementsAre(true, true, false));
   EXPECT_EQ(session.hparams, (HParams{{"lr", 0.1}, {"on", false}, {"n", 3.0}, {"s", std::string("x")}}));
   EXPECT_EQ(session.start_time, 5);
-  EXPECT_FALSE(session.status);
-  EXPECT_TRUE(decode_session(encode_session_end(SessionStatus::kFailure, 9), session));
   EXPECT_EQ(session.status, SessionStatus::kFailure);
   EXPECT_EQ(session.end_time, 9);
-  EXPECT_FALSE(decode_session(encode_experiment({}, 1), session));
 }
 
 }  // namespace sweep::tbwriter::event_reader_test
