@@ -1,9 +1,10 @@
-"""The functions of search_functions.cpp, for Optuna, and what a front of two goals is worth.
+"""Functions that searches are compared on, and what a front of two goals is worth.
 
 Each of FUNCTIONS is (name, minimum, evaluate): evaluate(ask) asks for its values one after the other by
 ask.real(name, low, high, log=False), ask.integer(...) and ask.choice(name, values), and returns its own. Those of
 TWO_GOALS have two values, and in place of the minimum the largest hypervolume.
 """
+import itertools
 import json
 import math
 
@@ -11,7 +12,63 @@ HARTMANN_SCALE = (1.0, 1.2, 3.0, 3.2)
 HARTMANN_A = ((10, 3, 17, 3.5, 1.7, 8), (0.05, 10, 17, 0.1, 8, 14), (3, 3.5, 1.7, 10, 17, 8), (17, 8, 0.05, 10, 0.1, 14))
 HARTMANN_P = ((0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886), (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
               (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650), (0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381))
-ACTIVATION = (0.3, 0, 0.1, 0.5)
+ACTIVATION = {"tanh": 0.3, "relu": 0, "gelu": 0.1, "sigmoid": 0.5}
+
+
+class AskAll:
+    """Answers with the values of `discrete`, and records what a function asks for: {name: dimension}."""
+
+    def __init__(self, discrete):
+        self.discrete, self.asked = discrete, {}
+
+    def real(self, name, low, high, log=False, integer=False):
+        self.asked[name] = {"low": low, "high": high, "integer": integer, "log": log}
+        return self.discrete.setdefault(name, range(low, high + 1))[0] if integer and high - low < 10 else low
+
+    def integer(self, name, low, high, log=False):
+        return self.real(name, low, high, log, integer=True)
+
+    def choice(self, name, values):
+        self.asked[name] = {"values": values}
+        return self.discrete.setdefault(name, values)[0]
+
+
+class Answers:
+    """Answers with values by their names."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def real(self, name, *_, **__):
+        return self.values[name]
+
+    integer = choice = real
+
+
+def dimensions_of(evaluate):
+    """What the function asks for, {name: dimension}. "when" of a dimension: choices and small integers on which it depends, and
+    their values with which it exists."""
+    values, combinations = {}, []
+    evaluate(AskAll(values))
+    for point in itertools.product(*values.values()):
+        chosen = dict(zip(values, point))
+        ask = AskAll({name: [value] for name, value in chosen.items()})
+        evaluate(ask)
+        combinations.append((chosen, ask.asked))
+    names, dimensions = [], {}
+    for _, asked in combinations:
+        place = len(names)
+        for name in reversed(asked):  # before what is asked for after it
+            if name in dimensions:
+                place = names.index(name)
+            else:
+                names.insert(place, name)
+                dimensions[name] = {**asked[name], "when": {}}
+    for name, parent in itertools.product(names, values):
+        needed = {chosen[parent] for chosen, asked in combinations if name in asked}
+        if len(needed) < len(values[parent]):
+            dimensions[name]["when"][parent] = sorted(needed)
+    return {name: dimensions[name] for name in names}
 
 
 def cube(ask, dimensions, low, high):
@@ -47,7 +104,7 @@ def mixed(ask):
     batch = math.log2(ask.choice("batch_size", (16, 32, 64, 128, 256, 512))) - 6
     layers = ask.integer("layers", 1, 8)
     dropout = ask.real("dropout", 0, 0.9)
-    activation = ask.choice("activation", (0, 1, 2, 3))
+    activation = ask.choice("activation", tuple(ACTIVATION))
     return ((math.log10(lr / (1 - momentum)) + 1.5 - 0.3 * batch) ** 2 + 0.02 * batch ** 2 + 0.05 * (layers - 5) ** 2 +
             4 * (dropout - 0.05 * layers) ** 2 + ACTIVATION[activation])
 

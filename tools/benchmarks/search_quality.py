@@ -78,23 +78,48 @@ class OptunaAsk:
         return self.trial.suggest_categorical(name, values)
 
 
-class PointAsk:
-    """Answers with the values of a point of search_benchmark, in the order of its dimensions, in which a dimension that does
-    not exist is none: no function asks for it."""
+class OwnSampler:
+    """The sampler of search_benchmark, `program`, which is running."""
 
-    def __init__(self, point):
-        self.values = [value for value in point if value is not None]
-        self.asked = 0
+    def __init__(self, program, evaluate, method, seed, earlier=()):
+        self.program, self.evaluate = program, evaluate
+        self.dimensions = search_functions.dimensions_of(evaluate)
+        self.next = {"dimensions": [self.told(dimension) for dimension in self.dimensions.values()], "method": method, "seed": seed,
+                     "earlier": earlier}
 
-    def real(self, *_, **__):
-        self.asked += 1
-        return self.values[self.asked - 1]
+    def told(self, dimension):
+        names = list(self.dimensions)
+        when = [[names.index(parent), [self.number(parent, value) for value in needed]]
+                for parent, needed in dimension["when"].items()]
+        if "values" not in dimension:
+            return {**dimension, "when": when}
+        values = dimension["values"]
+        is_ordered = len(values) > 2 and all(isinstance(value, int) for value in values)
+        return {"choices": len(values), "ordered": is_ordered, "when": when}
 
-    def integer(self, *_, **__):
-        return int(self.real())
+    def number(self, name, value):
+        """Of a value in a point: the index of a choice."""
+        return self.dimensions[name]["values"].index(value) if "values" in self.dimensions[name] else value
 
-    def choice(self, _, values):
-        return values[self.integer()]
+    def suggest(self):
+        """The next point, and the milliseconds that it took; no point if there is none."""
+        print(json.dumps(self.next), file=self.program.stdin, flush=True)
+        answer = json.loads(self.program.stdout.readline())
+        self.next = None
+        return answer["point"], answer["ms"]
+
+    def tell(self, point):
+        """Returns the values at the point, which the sampler then knows."""
+        answers = {}
+        for (name, dimension), number in zip(self.dimensions.items(), point):
+            if number is not None:
+                is_whole = "values" in dimension or dimension["integer"]
+                answers[name] = int(number) if is_whole else number
+                if "values" in dimension:
+                    answers[name] = dimension["values"][int(number)]
+        value = self.evaluate(search_functions.Answers(answers))
+        self.next = list(value) if isinstance(value, tuple) else [value]
+        return self.next
 
 
 def functions_of(arguments):
@@ -167,27 +192,41 @@ def smac_runs(arguments):
     return {"version": version, "functions": functions}
 
 
+def own_time_after(program, evaluate, method, seed):
+    """Milliseconds per suggestion after AFTER trials of random points; nothing if there are not as many points."""
+    random, earlier, milliseconds = OwnSampler(program, evaluate, "random", seed), [], []
+    while len(earlier) < AFTER:
+        point, _ = random.suggest()
+        if point is None:
+            return {}
+        earlier.append((point, random.tell(point)))
+    sampler = OwnSampler(program, evaluate, method, seed, earlier)
+    for _ in range(TIMED):
+        point, spent = sampler.suggest()
+        if point is None:
+            return {}
+        milliseconds.append(spent)
+    return {"ms_after": statistics.mean(milliseconds)}
+
+
 def own_runs(arguments, method):
-    done = subprocess.run([arguments.program, "--method", method, "--trials", str(arguments.trials), "--seed",
-                           str(arguments.seed), "--seeds", str(arguments.seeds), "--after", str(AFTER),
-                           "--goals", "2" if arguments.goals else "1",
-                           *(["--table", arguments.table] if arguments.table else [])],
-                          check=True, capture_output=True, text=True)
-    result = json.loads(done.stdout)
-    known = {function["name"]: function for function in result["functions"]}
-    result["functions"] = [known[name] for name, *_ in functions_of(arguments)]
-    for function, (name, minimum, evaluate) in zip(result["functions"], functions_of(arguments)):
-        if not arguments.goals and function["minimum"] != minimum:
-            sys.exit(f"{name} is another function in {arguments.program}")
-        for run in function["runs"]:
-            there, here = run["values"][-1] if arguments.goals else [run["best"]], evaluate(PointAsk(run["point"]))
-            for one, other in zip(there, here if arguments.goals else [here], strict=True):
-                if not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12):
-                    sys.exit(f"{name} has another value in {arguments.program}: {run}")
-            if arguments.goals:
-                run["best"] = lacking(evaluate, run.pop("values"))
-        function["minimum"] = minimum
-    return result
+    functions = []
+    with subprocess.Popen([arguments.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        for name, minimum, evaluate in functions_of(arguments):
+            runs = []
+            for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+                sampler, values, milliseconds = OwnSampler(program, evaluate, method, seed), [], []
+                for _ in range(arguments.trials):
+                    point, spent = sampler.suggest()
+                    if point is None:
+                        sys.exit(f"{name} has fewer than {arguments.trials} points")
+                    values.append(sampler.tell(point))
+                    milliseconds.append(spent)
+                best = lacking(evaluate, values) if arguments.goals else min(values)[0]
+                runs.append({"seed": seed, "best": best, "ms": statistics.mean(milliseconds[arguments.trials // 2:])})
+            functions.append({"name": name, "minimum": minimum, "runs": runs,
+                              **own_time_after(program, evaluate, method, arguments.seed)})
+    return {"method": method, "trials": arguments.trials, "functions": functions}
 
 
 def optuna_python(folder):
