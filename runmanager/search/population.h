@@ -30,7 +30,7 @@ struct Population {
 };
 
 /// The point of a copy: each number times 0.8 or 1.2, each choice of an order replaced by a neighbour, and
-/// one value in four, as choices without order always, drawn anew. `domain` must have passed check_domain().
+/// one value in four, as choices without order always, drawn anew.
 SearchPoint explored_point(const SearchDomain& domain, const SearchPoint& parent, UnitRandom& random);
 
 }  // namespace sweep

@@ -10,15 +10,10 @@ constexpr int kDrawsOfGivenPoint = 100;  // of what it leaves open, before anoth
 constexpr int kDraws = 100;              // before all points of a small space are listed
 constexpr int kDrawsOfLarge = 10'000;    // before a space that cannot be listed is given up
 
-SearchDomain checked(SearchDomain domain) {
-  check_domain(domain);
-  return domain;
-}
-
 }  // namespace
 
 Sampler::Sampler(SearchDomain domain, SamplerOptions options)
-    : domain_(checked(std::move(domain))),
+    : domain_(std::move(domain)),
       options_(std::move(options)),
       scales_(domain_.dimensions.begin(), domain_.dimensions.end()),
       enumerable_(is_enumerable(domain_)) {}

@@ -48,7 +48,6 @@ struct SamplerOptions {
 /// threads, as the functions of the domain are.
 class Sampler {
  public:
-  /// Throws what check_domain() throws.
   Sampler(SearchDomain domain, SamplerOptions options);
 
   /// The point of trial number `trial`, from 0, after `earlier` ones in the order of their numbers. Never one

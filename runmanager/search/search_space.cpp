@@ -4,17 +4,15 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/error.h"
 #include "runmanager/search/unit_scale.h"
 
 namespace sweep {
 namespace {
 
 constexpr double kMaxSteps = 1e5;  // of a range of real numbers on a linear scale; a tenth of it at least
-constexpr double kLeastLogSteps = 400;               // of a range on a logarithmic scale
-constexpr int kLeastDigits = 3;                      // significant ones, on a logarithmic scale
-constexpr int kMaxDigits = 17;                       // more tell no two doubles apart
-constexpr double kMaxIntegers = 9007199254740992.0;  // 2^53
+constexpr double kLeastLogSteps = 400;  // of a range on a logarithmic scale
+constexpr int kLeastDigits = 3;         // significant ones, on a logarithmic scale
+constexpr int kMaxDigits = 17;          // more tell no two doubles apart
 
 /// 10^exponent for exponent >= 0; exact up to 10^22 and the same everywhere, as pow() need not be.
 double power_of_ten(int exponent) {
@@ -46,10 +44,6 @@ int decimal_exponent(double value) {
   return exponent;
 }
 
-[[noreturn]] void fail(std::size_t d, const std::string& what) {
-  throw ConfigError("dimension " + std::to_string(d) + " of the search " + what);
-}
-
 constexpr std::size_t kMaxCombinations = 1'000'000;
 
 std::vector<UnitScale> scales_of(const SearchDomain& domain) {
@@ -57,28 +51,6 @@ std::vector<UnitScale> scales_of(const SearchDomain& domain) {
 }
 
 }  // namespace
-
-void check_domain(const SearchDomain& domain) {
-  for (std::size_t d = 0; d < domain.dimensions.size(); ++d) {
-    const Dimension& dimension = domain.dimensions[d];
-    if (dimension.kind == DimensionKind::kChoice) {
-      if (dimension.choices == 0) fail(d, "has no choices");
-      continue;
-    }
-    if (!std::isfinite(dimension.low) || !std::isfinite(dimension.high) ||
-        !std::isfinite(dimension.high - dimension.low))
-      fail(d, "has an end that is not finite, or is too far from the other");
-    if (dimension.low > dimension.high) fail(d, "ends before it begins");
-    const bool integer = has_integers(dimension.kind);
-    if (is_logarithmic(dimension.kind) && dimension.low <= 0)
-      fail(d, "has a logarithmic scale, which needs values above 0");
-    if (integer && std::ceil(dimension.low) > std::floor(dimension.high))
-      fail(d, "has no whole number between its ends");
-    if (integer && (dimension.low < -kMaxIntegers || dimension.high > kMaxIntegers ||
-                    dimension.high - dimension.low >= kMaxIntegers))
-      fail(d, "has more than 2^53 whole numbers, or larger ones");
-  }
-}
 
 double rounded(const Dimension& dimension, double value) {
   const double low = dimension.low, high = dimension.high;

@@ -25,7 +25,8 @@ constexpr bool is_logarithmic(DimensionKind kind) {
   return kind == DimensionKind::kLogUniform || kind == DimensionKind::kLogInteger;
 }
 
-/// One thing that is searched.
+/// One thing that is searched. It has values: the ends and their distance are finite, low <= high, low > 0 on
+/// a logarithmic scale, 1 to 2^53 whole numbers, or choices.
 struct Dimension {
   DimensionKind kind = DimensionKind::kUniform;
   double low = 0, high = 0;  // the ends, which are part of it; of kChoice unused
@@ -49,11 +50,6 @@ struct SearchDomain {
   /// false: the point, which is complete as for an Observation, is left out of the search. Empty: none is.
   std::function<bool(const SearchPoint& point)> is_allowed{};
 };
-
-/// Throws ConfigError if a dimension has no values: an end that is not finite, low > high, no whole number
-/// between the ends of integers or more than 2^53, low <= 0 on a logarithmic scale, no choices. Names it by
-/// its index.
-void check_domain(const SearchDomain& domain);
 
 /// Returns the nearest value that a search proposes. kInteger and kLogInteger: a whole number. kUniform: a
 /// multiple of the power of ten that divides the range into 10^4 to 10^5 steps. kLogUniform: three

@@ -13,8 +13,7 @@ struct UnitCell {
   double low = 0, high = 1;
 };
 
-/// Maps a dimension to [0, 1] such that equal lengths are equally likely. A value, thread-safe. The dimension
-/// has to pass check_domain().
+/// Maps a dimension to [0, 1] such that equal lengths are equally likely. A value, thread-safe.
 class UnitScale {
  public:
   explicit UnitScale(const Dimension& dimension);

@@ -118,6 +118,11 @@ std::optional<Dimension> drawn_range(const JsonView& list, const AxisForm& form,
   else if (!(range.low < range.high))
     problems.add(list, fmt::format("the lowest is {} and the highest {}, want a lower and a higher",
                                    describe(list.at(0)), describe(list.at(1))));
+  else if (!std::isfinite(range.high - range.low))
+    problems.add(list, "the ends are too far apart for a number");
+  else if (has_integers(range.kind) && (std::max(-range.low, range.high) > rows::kMaxExactInteger ||
+                                        range.high - range.low >= rows::kMaxExactInteger))
+    problems.add(list, "these are more than 2^53 integers, or larger ones; want fewer");
   return problems.size() == problems_before ? std::optional(range) : std::nullopt;
 }
 

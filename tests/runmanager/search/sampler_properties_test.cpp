@@ -142,10 +142,6 @@ TEST_P(SamplerProperties, TheWidestRangesAreSearched) {
     }
 }
 
-TEST_P(SamplerProperties, ADomainWithoutValuesIsAnError) {
-  EXPECT_THROW(GetParam()({.dimensions = {{.kind = DimensionKind::kChoice}}}, 1), ConfigError);
-}
-
 Sampler random_sampler(SearchDomain domain, std::uint64_t seed) {
   return {std::move(domain), {.seed = seed}};
 }
