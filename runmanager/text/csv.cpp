@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
 
-#include "core/base/error.h"
+#include "core/data/readers/csv_rows.h"
 
 namespace sweep {
 namespace {
@@ -23,67 +24,6 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-class CsvParser {
- public:
-  CsvParser(std::string_view text, std::string_view where) : text_(text), where_(where) {}
-
-  std::vector<std::vector<std::string>> parse() {
-    std::vector<std::vector<std::string>> rows;
-    while (at_ < text_.size()) rows.push_back(row());
-    return rows;
-  }
-
- private:
-  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
-
-  std::vector<std::string> row() {
-    ++line_;
-    std::vector<std::string> cells = {cell()};
-    while (at(',')) {
-      ++at_;
-      cells.push_back(cell());
-    }
-    if (at('\r')) ++at_;
-    if (at('\n')) {
-      ++at_;
-    } else if (at_ < text_.size()) {
-      fail("text after a closing quote");
-    }
-    return cells;
-  }
-
-  std::string cell() {
-    if (at('"')) return quoted_cell();
-    const std::size_t end = std::min(text_.find_first_of(",\r\n\"", at_), text_.size());
-    std::string cell(text_.substr(at_, end - at_));
-    at_ = end;
-    if (at('"')) fail("a quote within a cell");
-    return cell;
-  }
-
-  std::string quoted_cell() {
-    std::string cell;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (!at('"')) {
-        cell += text_[at_];
-      } else if (at_ + 1 < text_.size() && text_[at_ + 1] == '"') {
-        cell += text_[++at_];
-      } else {
-        ++at_;
-        return cell;
-      }
-    }
-    fail("a quote that is not closed");
-  }
-
-  [[noreturn]] void fail(std::string_view what) const {
-    throw DataError(fmt::format("{}: row {} has {}", where_, line_, what));
-  }
-
-  std::string_view text_, where_;
-  std::size_t at_ = 0, line_ = 0;
-};
-
 }  // namespace
 
 std::string csv_row(const std::vector<std::string>& cells) {
@@ -100,7 +40,15 @@ std::string csv_number(double value) {
 std::string csv_number(const std::optional<double>& value) { return value ? csv_number(*value) : ""; }
 
 std::vector<std::vector<std::string>> parse_csv_text(std::string_view text, std::string_view where) {
-  return CsvParser(text, where).parse();
+  const auto read = [&text](std::span<std::uint8_t> out) {
+    const std::size_t count = text.copy(reinterpret_cast<char*>(out.data()), out.size());
+    text.remove_prefix(count);
+    return count;
+  };
+  CsvRows rows(read, std::string(where));
+  std::vector<std::vector<std::string>> all;
+  while (rows.next()) all.push_back(rows.fields());
+  return all;
 }
 
 }  // namespace sweep

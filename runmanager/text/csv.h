@@ -16,8 +16,7 @@ std::string csv_number(double value);
 /// The same; an empty cell for a missing value.
 std::string csv_number(const std::optional<double>& value);
 
-/// Rows of cells. Lines may also end in \r\n, and the last line may have no end. Throws DataError, naming
-/// `where` and the row, for a quote that is not closed or is in the middle of a cell.
+/// Rows of cells, as CsvRows reads them. Throws DataError, naming `where` and the line.
 std::vector<std::vector<std::string>> parse_csv_text(std::string_view text, std::string_view where);
 
 }  // namespace sweep

@@ -5,10 +5,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -33,7 +35,14 @@ class CsvRows {
   /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The
   /// text becomes UTF-8, from UTF-16 with a byte order mark, or else from `encoding`; without one, from
   /// Latin-1 unless all of the file is UTF-8. `file` must outlive this. Throws DataError.
-  CsvRows(InputFile& file, std::optional<TextEncoding> encoding) : file_(file), place_{file.name()} {
+  CsvRows(InputFile& file, std::optional<TextEncoding> encoding)
+      : CsvRows([&file](std::span<std::uint8_t> out) { return file.read(out); }, file.name(), encoding) {}
+
+  /// Fills its argument and returns the argument's size, or less at the end.
+  using Read = std::function<std::size_t(std::span<std::uint8_t> out)>;
+  /// The same of what `read` gives, which messages call `name`.
+  CsvRows(Read read, std::string name, std::optional<TextEncoding> encoding = TextEncoding::kUtf8)
+      : read_(std::move(read)), place_{std::move(name)} {
     do read_bytes();
     while (!encoding && !at_end_);
     const std::string_view start(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
@@ -109,7 +118,7 @@ class CsvRows {
     constexpr std::size_t kPieceBytes = 256 << 10;
     const std::size_t before = bytes_.size();
     bytes_.resize(before + kPieceBytes);
-    const std::size_t count = file_.read(std::span(bytes_).subspan(before));
+    const std::size_t count = read_(std::span(bytes_).subspan(before));
     bytes_.resize(before + count);
     at_end_ = count < kPieceBytes;
   }
@@ -191,7 +200,7 @@ class CsvRows {
     }
   }
 
-  InputFile& file_;
+  Read read_;
   RowPlace place_;
   enum class Stored { kUtf8, kLatin1, kUtf16Little, kUtf16Big } stored_ = Stored::kUtf8;
   std::uint32_t first_half_ = 0;     // of a pair of UTF-16
