@@ -23,10 +23,11 @@ std::optional<Setting> argument_setting(std::span<const NamedType> types, std::s
 }
 
 // The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
-// "parallel"'s "pipeline".
+// "parallel"'s "pipeline", any of "metrics".
 std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
   if (!whole.types.empty()) return parts.size() == 1 ? argument_setting(whole.types, parts[0]) : std::nullopt;
-  const Setting* part = find_setting(whole.table(), parts[0]);
+  const bool is_map = whole.shape == SettingShape::kMap;
+  const Setting* part = is_map ? &whole.elements->item : find_setting(whole.table(), parts[0]);
   if (part == nullptr) return std::nullopt;
   return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
 }
@@ -153,9 +154,9 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 // No table has a row of this path, so the value may be anything.
 KeyPath program_parameter(const std::string& key) { return {"param", key}; }
 
-std::optional<Setting> setting_at(const KeyPath& path) {
+std::optional<Setting> setting_at(const KeyPath& path, std::span<const Setting> table) {
   if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
-  const Setting* setting = find_setting(top_level_settings(), path[0]);
+  const Setting* setting = find_setting(table, path[0]);
   if (setting == nullptr) return std::nullopt;
   if (path.size() == 1) return *setting;
   const bool follows_warmup = path.size() == 3 && path[0] == "schedule" && path[1] == "then";

@@ -31,8 +31,9 @@ enum class KeyUse { kValue, kAxis, kParameter };  // the last one: of a person's
 std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, KeyUse use,
                                    Problems& problems);
 
-/// Returns the table's row for the value at `path`, or nothing for a key that no table has.
-std::optional<Setting> setting_at(const KeyPath& path);
+/// Returns the row for the value at `path`, or nothing for a key that `table`, of a whole file, does not
+/// have.
+std::optional<Setting> setting_at(const KeyPath& path, std::span<const Setting> table = top_level_settings());
 
 /// Returns the value at `path`, where elements of lists go by index or by their "name"; nothing if there is
 /// none.

@@ -35,7 +35,7 @@ bool parameter_has_lists(const JsonView& root, const std::string& key) {
 bool list_is_value(const JsonView& root, const Json& list, const std::string& key, const KeyPath& path) {
   if (std::ranges::all_of(list, &Json::is_array)) return false;
   if (is_command_file(root) && path == program_parameter(key)) return parameter_has_lists(root, key);
-  const std::optional<Setting> setting = setting_at(path);
+  const std::optional<Setting> setting = setting_at(path, settings_of(root));
   return !setting || takes_list(*setting);
 }
 
@@ -63,21 +63,23 @@ std::vector<std::string> split_values(const std::string& text) {
   return parts;
 }
 
-bool is_text(const std::optional<Setting>& setting) {
-  return setting && setting->kind == ArgumentKind::kPath;
+// Whether the key takes `value` as a text, whatever it reads like.
+bool is_text(const JsonView& root, const KeyPath& path, const std::string& value) {
+  const std::optional<Setting> setting = setting_at(path, settings_of(root));
+  if (!setting || !setting->elements) return setting && setting->kind == ArgumentKind::kPath;
+  const auto& alone = setting->elements->alone;
+  return alone && alone->kind == ArgumentKind::kPath && !value.starts_with('[');
 }
 
-// Whether the value is one text, commas or not: a sweep's name, a program's directory and objective, a
-// regular expression, and what sbatch takes, such as exclude=node1,node2.
-bool is_one_text(const JsonView& root, const KeyPath& path) {
-  if (path.size() == 2 && path[0] == "metrics") return true;
-  if (path[0] == "slurm") return is_text(setting_at(path));
-  const Setting* const setting = path.size() == 1 ? find_setting(settings_of(root), path[0]) : nullptr;
-  return setting != nullptr && !setting->sweepable && is_text(*setting);
+// Whether the value is one text, commas or not, as it cannot be swept: a sweep's name, a program's directory,
+// metrics and regular expressions, and what sbatch takes, such as exclude=node1,node2.
+bool is_one_text(const JsonView& root, const KeyPath& path, const std::string& value) {
+  const Setting* const top = find_setting(settings_of(root), path[0]);
+  return top != nullptr && !top->sweepable && is_text(root, path, value);
 }
 
 JsonDocument read_override_value(const JsonView& root, const std::string& text, const Override& override) {
-  if (!is_one_text(root, override.path) && !is_text(setting_at(override.path))) {
+  if (!is_text(root, override.path, text)) {
     try {
       return parse_json(text, override.place.source->name, false, override.place.path);
     } catch (const ConfigError&) {
@@ -125,7 +127,7 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
                     .value = {Json::array(), place.whole()}};
   const std::string value_text = text.substr(key.size() + 1);
   const std::vector<std::string> parts =
-      is_one_text(root, *path) ? std::vector<std::string>{value_text} : split_values(value_text);
+      is_one_text(root, *path, value_text) ? std::vector<std::string>{value_text} : split_values(value_text);
   for (const std::string& part : parts) {
     if (part.empty()) {
       problems.add(place, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");

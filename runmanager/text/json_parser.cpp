@@ -38,29 +38,6 @@ std::string shown(char c) {
   return byte >= 0x20 && byte < 0x7F ? fmt::format("'{}'", c) : fmt::format("the byte 0x{:02X}", byte);
 }
 
-// Whether `word` is -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?, the numbers of RFC 8259.
-bool is_json_number(std::string_view word) {
-  std::size_t i = 0;
-  const auto digits = [&] {
-    const std::size_t start = i;
-    while (i < word.size() && is_digit(word[i])) ++i;
-    return i > start;
-  };
-  const auto take = [&](std::string_view any_of) {
-    const bool found = i < word.size() && any_of.find(word[i]) != std::string_view::npos;
-    i += found ? 1 : 0;
-    return found;
-  };
-  take("-");
-  if (!take("0") && !digits()) return false;
-  if (take(".") && !digits()) return false;
-  if (take("eE")) {
-    take("+-");
-    if (!digits()) return false;
-  }
-  return i == word.size();
-}
-
 // What is wrong with a word that is neither a number nor true, false or null.
 std::string explained_word(const std::string& whole) {
   const std::string word = whole.substr(0, kMaxShownWord);
@@ -262,23 +239,21 @@ class JsonParser {
     const std::size_t start = at_;
     while (!at_end() && is_word_character(text_[at_])) ++at_;
     const std::string word(text_.substr(start, at_ - start));
-    if (word == "null") return nullptr;
-    if (word == "true" || word == "false") return word == "true";
-    if (!is_json_number(word)) fail(start, explained_word(word));
-    std::int64_t integer = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stopped, error] = std::from_chars(word.data(), end, integer);
-    if (stopped == end) {
-      if (error == std::errc()) return integer;
-      // As a number it would lose its last digits.
-      fail(start, fmt::format("{} does not fit 64 bits, want an integer from {} to {}, or a number like 1e20",
-                              word.substr(0, kMaxShownWord), std::numeric_limits<std::int64_t>::min(),
-                              std::numeric_limits<std::int64_t>::max()));
+    const Json value = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+    if (value.is_discarded()) {
+      const bool is_number = word.find_first_not_of("+-.0123456789eE") == std::string::npos;
+      fail(start, is_number && std::isinf(std::strtod(word.c_str(), nullptr))
+                      ? fmt::format("{} is too large for a number", word.substr(0, kMaxShownWord))
+                      : explained_word(word));
     }
-    const double number = std::strtod(word.c_str(), nullptr);
-    if (std::isinf(number))
-      fail(start, fmt::format("{} is too large for a number", word.substr(0, kMaxShownWord)));
-    return number;
+    if (!value.is_number() || word.find_first_of(".eE") != std::string::npos) return value;
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                           kMax = std::numeric_limits<std::int64_t>::max();
+    // As a number it would lose its last digits.
+    if (value.is_number_float() || (value.is_number_unsigned() && value.get<std::uint64_t>() > kMax))
+      fail(start, fmt::format("{} does not fit 64 bits, want an integer from {} to {}, or a number like 1e20",
+                              word.substr(0, kMaxShownWord), kLeast, kMax));
+    return value.get<std::int64_t>();
   }
 
   // Offset of the quote that ends the string at `start`.

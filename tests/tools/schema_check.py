@@ -131,7 +131,7 @@ data = pathlib.Path(__file__).parent.parent / "data"
 table = json.loads((data / "bad_sweeps.json").read_text())
 good = json.loads((data / "good_sweeps.json").read_text())["rows"]
 for row in table["rows"] + [{**row, "schema": "accepts"} for row in good]:
-    if row.keys() & {"files", "overrides", "slurm"}:
+    if row.keys() & {"files", "overrides", "slurm", "epochs", "deterministic"}:
         continue
     [frame] = table["frames"].keys() & row.keys()
     document = json.loads(table["frames"][frame].replace("@", row[frame]))

@@ -58,6 +58,7 @@ bool check_pattern(const JsonView& node, Problems& problems) {
 
 Setting pattern() {
   Setting row = custom("", {{"type", "string"}}, "");
+  row.kind = ArgumentKind::kPath;
   row.check = check_pattern;
   return row;
 }

@@ -62,12 +62,6 @@ TEST_F(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
 
 std::string on_slurm(const std::string& keys) { return SweepFolder::with("\"slurm\": {" + keys + "}"); }
 
-LoadOptions options(const std::vector<std::string>& words) {
-  LoadOptions load;
-  load.slurm = words;
-  return load;
-}
-
 TEST_F(SlurmKey, SaysWhatTasksOfEachKindAskFor) {
   const SlurmSpec spec = slurm_spec(folder.load(on_slurm(
       R"("partition": "all", "time": "4:00:00", "gres": "gpu:2", "setup": "a", "tasks": 3,
@@ -89,37 +83,6 @@ TEST_F(SlurmKey, HasDefaults) {
   EXPECT_EQ(spec.tasks, 8);
   EXPECT_TRUE(spec.report);
   EXPECT_EQ(spec.cuda.gres, "");
-}
-
-TEST_F(SlurmKey, IsKeptForThoseWhoResume) {
-  const Sweep sweep = folder.load(on_slurm(R"("tasks": 3)"), {},
-                                  options({"time=30", "cuda.partition=gpu", "setup=a", "setup=b, c"}));
-  EXPECT_EQ(sweep.resolved.at("slurm").dump(),
-            R"({"tasks":3,"time":"30","cuda":{"partition":"gpu"},"setup":["a","b, c"]})");
-  EXPECT_EQ(slurm_spec(sweep).cuda.partition, "gpu");
-}
-
-TEST_F(SlurmKey, AnOverrideSaysTheSameAsTheOption) {
-  const std::string file = on_slurm(R"("tasks": 3)");
-  const Sweep by_override = folder.load(file, {"slurm.cuda.gres=gpu:a100:4,tmp:10G", "slurm.exclude=n1,n2"});
-  const Sweep by_option = folder.load(file, {}, options({"cuda.gres=gpu:a100:4,tmp:10G", "exclude=n1,n2"}));
-  EXPECT_EQ(slurm_spec(by_override).cuda.gres, "gpu:a100:4,tmp:10G");
-  EXPECT_EQ(by_override.resolved.at("slurm"), by_option.resolved.at("slurm"));
-}
-
-TEST_F(SlurmKey, CommandLineWins) {
-  const std::string file = on_slurm(R"("tasks": 3, "setup": ["x"], "partition": "a")");
-  const SlurmSpec spec = slurm_spec(folder.load(file, {}, options({"tasks=5", "setup=y", "partition=b"})));
-  EXPECT_EQ(spec.tasks, 5);
-  EXPECT_EQ(spec.cpu.partition, "b");
-  EXPECT_THAT(spec.cpu.setup, ElementsAre("y"));
-}
-
-TEST_F(SlurmKey, IsNoPartOfWhatARunIs) {
-  const Sweep with = folder.load(on_slurm(R"("tasks": 3)")),
-              without = folder.load(SweepFolder::with("\"lr\": 0.01"));
-  EXPECT_EQ(with.runs[0].name, without.runs[0].name);
-  EXPECT_FALSE(with.runs[0].resolved.json().contains("slurm"));
 }
 
 TEST(SlurmMinutes, AreReadAsSbatchReadsThem) {
@@ -234,63 +197,6 @@ TEST_F(NestedLayers, APoolsStrideThatIsLeftOutIsWrittenDown) {
   EXPECT_EQ(differ(without, config("")), "");
   EXPECT_EQ(differ(without, config(R"(, "stride": 1)")),
             "network.layers[0].layers[0].stride[0]: 2 -> 1, network.layers[0].layers[0].stride[1]: 2 -> 1");
-}
-
-TEST_F(NestedLayers, AreReachedByNameAndByIndex) {
-  const auto channels = [](const Sweep& sweep, const std::string& parameter) {
-    const Network network(sweep.runs.at(0).network, {1, 28, 28});
-    for (const Parameter& p : network.parameters()) {
-      if (p.name == parameter) return p.shape[0];
-    }
-    return std::int64_t{0};
-  };
-  EXPECT_EQ(channels(load({"network.layers.stem.layers.conv.out_channels=6"}), "stem.conv.weight"), 6);
-  EXPECT_EQ(channels(load({"network.layers.0.layers.0.out_channels=7"}), "stem.conv.weight"), 7);
-  const Sweep both = load({"network.layers.block1.layers.conv1.out_channels=5",
-                           "network.layers.block1.shortcut.0.out_channels=5"});
-  EXPECT_EQ(channels(both, "block1.conv1.weight"), 5);
-  EXPECT_EQ(channels(both, "block1.shortcut.0.weight"), 5);
-}
-
-TEST_F(NestedLayers, CanBeAxesZipsAndConditionsWithTheTypeOfTheArgument) {
-  const Sweep sweep = load({}, R"(, "params": {"network.layers.block1.layers.conv1.out_channels": [4, 6],
-      "network.layers.block1.shortcut.0.out_channels": [4, 6], "network.layers.block2.layers.bn.momentum": [1, 0.5]},
-    "zip": [["network.layers.block1.layers.conv1.out_channels", "network.layers.block1.shortcut.0.out_channels"]],
-    "exclude": [{"network.layers.block1.layers.conv1.out_channels": 4, "network.layers.block2.layers.bn.momentum": 1}])");
-  ASSERT_EQ(sweep.runs.size(), 3u);
-  EXPECT_EQ(sweep.runs[0].params[1].second, ParamValue(std::int64_t{4}));
-  EXPECT_EQ(sweep.runs[1].params[2].second, ParamValue(1.0)) << "a number, though it is written as 1";
-  const Network network(sweep.runs[1].network, {1, 28, 28});
-  EXPECT_EQ(network.layers()[5].output, (Shape{6, 14, 14}));
-}
-
-TEST_F(NestedLayers, TheResolvedSettingsAreASweepFileOfTheSameRun) {
-  const RunConfig run = load({"network.layers.block1.layers.bn1.eps=0.5"}).runs[0];
-  nlohmann::ordered_json resolved = run.resolved;
-  EXPECT_EQ(resolved["network"]["layers"][1]["layers"][1]["eps"], 0.5);
-  EXPECT_EQ(resolved["network"]["layers"][1]["shortcut"][0]["padding"], (nlohmann::ordered_json{0, 0}));
-  EXPECT_FALSE(resolved["network"]["layers"][2].contains("shortcut"));
-  resolved.erase("repeat");
-  const Sweep again = folder_.load(resolved.dump());
-  EXPECT_EQ(again.runs.at(0).resolved, run.resolved);
-  EXPECT_EQ(layer_names(again.runs[0]), layer_names(run));
-  EXPECT_NE(load().runs[0].resolved.dump(), run.resolved.dump()) << "another network is another run";
-}
-
-TEST_F(NestedLayers, AnEmptyShortcutIsTheInputItself) {
-  const std::string start = R"({"dataset": "mnist", "network": {"layers": [{"name": "b", "type": "residual",
-      "layers": [{"type": "tanh"}])";
-  const std::string end = R"(}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]}})";
-  const RunConfig with = folder_.load(start + R"(, "shortcut": [])" + end).runs[0];
-  EXPECT_EQ(with.resolved, folder_.load(start + end).runs[0].resolved);
-}
-
-TEST_F(NestedLayers, MayBearTheNamesOfLayersElsewhere) {
-  const std::string block = R"(", "type": "sequential", "layers": [{"name": "relu", "type": "relu"}]},)";
-  const Sweep sweep = folder_.load(R"({"dataset": "mnist", "network": {"layers": [{"name": "relu)" + block +
-                                   R"({"name": "b)" + block +
-                                   R"({"type": "flatten"}, {"type": "linear", "out_features": 10}]}})");
-  EXPECT_THAT(layer_names(sweep.runs[0]), ElementsAre("relu.relu", "b.relu", "2", "3"));
 }
 
 }  // namespace sweep::keys_test

@@ -69,16 +69,6 @@ TEST_F(SearchFile, RepeatsEachRandomPoint) {
   EXPECT_NE(sweep.runs[0].lr, sweep.runs[2].lr);
 }
 
-TEST_F(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
-  const Sweep sweep = folder.load(
-      searching(R"({"method": "halving"})", R"("params": {"lr": [0.1, 0.2, 0.3], "batch_size": [10, 100]})"));
-  EXPECT_THAT(sweep.runs, SizeIs(6));
-  EXPECT_EQ(sweep.runs[0].name, "lr=0.1,batch_size=10");
-  ASSERT_TRUE(sweep.search);
-  EXPECT_EQ(sweep.search->method, SearchMethod::kHalving);
-  EXPECT_FALSE(sweep.trials);
-}
-
 TEST_F(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
   const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 30, "at_once": 3})", kRates));
   EXPECT_THAT(sweep.runs, SizeIs(3));
@@ -89,112 +79,6 @@ TEST_F(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
   EXPECT_EQ(next.batch_size, 100U);
   EXPECT_EQ(next.index, 3U);
   EXPECT_EQ(next.resolved.at("lr"), 0.05);
-}
-
-TEST_F(SearchFile, BeginsWithThePointsThatItIsGiven) {
-  const Sweep sweep = folder.load(searching(R"({"method": "random", "trials": 4,
-                    "points": [{"lr": 0.0123456, "batch_size": 100}, {"batch_size": 10}]})",
-                                            kRates));
-  ASSERT_THAT(sweep.runs, SizeIs(4));
-  EXPECT_EQ(sweep.runs[0].name, "lr=0.0123456,batch_size=100");
-  EXPECT_EQ(sweep.runs[0].lr, 0.0123456);
-  EXPECT_EQ(sweep.runs[1].batch_size, 10U);
-  EXPECT_GE(sweep.runs[1].lr, 0.0001);
-}
-
-std::string learning(const std::string& source) {
-  return searching(R"({"method": "tpe", "trials": 9, "learn_from": [)" + source + "]}", kRates);
-}
-
-// Which runs of another sweep count, with which values, and that the sweep keeps them.
-TEST_F(SearchFile, LearnsFromCompletedRunsThatLieInItsSpace) {
-  const auto run = [](const std::string& params, const std::string& status, double loss) {
-    return R"({"name": "r", "status": ")" + status + R"(", "params": )" + params +
-           R"(, "epochs": [{"epoch": 1, "validation_loss": 9}, {"epoch": 2, "validation_loss": )" +
-           std::to_string(loss) + "}]}";
-  };
-  std::filesystem::create_directories(folder.path() / "runs/old");
-  folder.write("runs/old/results.json", R"({"sweep": "old", "runs": [)" +
-                                            run(R"({"lr": 0.01, "batch_size": 10})", "completed", 0.5) + "," +
-                                            run(R"({"lr": 0.02, "seed": 7})", "completed", 0.25) + "," +
-                                            run(R"({"lr": 0.01, "batch_size": 100})", "failed", 0.1) + "," +
-                                            run(R"({"lr": 0.01, "batch_size": 50})", "completed", 0.1) + "," +
-                                            run(R"({"lr": 0.5, "batch_size": 10})", "completed", 0.1) + "," +
-                                            run(R"({"lr": 0.01, "optimizer": "adam"})", "completed", 0.1) +
-                                            "," + run(R"({"optimizer": "sgd"})", "completed", 0.1) + "]}");
-  const auto check = [](const Sweep& sweep) {
-    ASSERT_THAT(sweep.search->learned, SizeIs(2));
-    EXPECT_EQ(sweep.search->learned[0].point, (SearchPoint{0.01, 0.0}));
-    EXPECT_EQ(sweep.search->learned[0].value, 0.5);
-    EXPECT_EQ(sweep.search->learned[1].point, (SearchPoint{0.02, std::nullopt}));
-    EXPECT_EQ(sweep.search->learned[1].value, 0.25);
-  };
-  const Sweep sweep = folder.load(learning("\"runs/old\""));
-  check(sweep);
-  std::filesystem::remove_all(folder.path() / "runs");
-  check(folder.load(sweep.resolved.dump()));
-}
-
-// Results name an object by its JSON, and a run that kept its best epoch counts with that one.
-TEST_F(SearchFile, LearnsFromRunsWithObjectsAndFromBestEpochs) {
-  std::filesystem::create_directories(folder.path() / "runs/old");
-  folder.write("runs/old/results.json", R"({"runs": [
-    {"status": "completed", "params": {"optimizer": "{\"name\":\"sgd\",\"momentum\":0.9}", "loss": "{\"name\":\"mse\"}"},
-     "best_epoch": 2, "epochs": [{"validation_loss": 3}, {"validation_loss": 1}, {"validation_loss": 2}]},
-    {"status": "completed", "params": {"optimizer": "adam"}, "epochs": [{"validation_loss": 1}, {"validation_loss": 2}]},
-    {"status": "completed", "params": {"optimizer": "{\"name\":\"sgd\"}"}, "epochs": [{"validation_loss": 1}]}]})");
-  const Sweep sweep = folder.load(searching(
-      R"({"method": "tpe", "trials": 9, "learn_from": ["runs/old"]})",
-      R"("loss": {"name": "mse"}, "params": {"optimizer": ["adam", {"name": "sgd", "momentum": 0.9}]})"));
-  ASSERT_THAT(sweep.search->learned, SizeIs(2));
-  EXPECT_EQ(sweep.search->learned[0].point, SearchPoint{1.0});
-  EXPECT_EQ(sweep.search->learned[0].value, 1);
-  EXPECT_EQ(sweep.search->learned[1].value, 2);
-}
-
-TEST_F(SearchFile, ALargerMetricThatIsBestIsLearnedAsSuch) {
-  const Sweep sweep = folder.load(searching(
-      R"({"method": "tpe", "trials": 9, "metric": "Accuracy/validation",
-          "learn_from": [{"params": {"lr": 0.01}, "value": 0.9}]})",
-      kRates));
-  ASSERT_THAT(sweep.search->learned, SizeIs(1));
-  EXPECT_EQ(sweep.search->learned[0].value, -0.9);
-}
-
-TEST_F(SearchFile, MayHaveSeveralGoals) {
-  const auto goals_of = [&](const std::string& goals) {
-    const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 9, )" + goals + "}", kRates));
-    std::string text;
-    for (const Goal& goal : sweep.search->goals)
-      text += (text.empty() ? "" : ", ") + goal.asked + (goal.largest_is_best ? " max" : " min");
-    return text;
-  };
-  EXPECT_EQ(goals_of(R"("metric": ["Accuracy/validation", "Duration/epoch_seconds", "parameters"])"),
-            "Accuracy/validation max, Duration/epoch_seconds min, parameters min");
-  EXPECT_EQ(goals_of(R"("metric": ["Loss/train", "Loss/validation"], "mode": ["max", "min"])"),
-            "Loss/train max, Loss/validation min");
-  EXPECT_EQ(goals_of(R"("metric": "Loss/train", "mode": "max")"), "Loss/train max");
-}
-
-TEST_F(SearchFile, WithTheSamplerTpeResultsChooseTheLaterTrialsOfRungs) {
-  for (const char* method : {"halving", "hyperband", "asha"}) {
-    const std::string start = R"({"method": ")" + std::string(method) + R"(", "trials": 30)";
-    EXPECT_THAT(folder.load(searching(start + "}", kRates)).runs, SizeIs(30)) << method;
-    const Sweep sweep = folder.load(searching(start + R"(, "sampler": "tpe", "at_once": 3})", kRates));
-    EXPECT_THAT(sweep.runs, SizeIs(3)) << method;
-    EXPECT_EQ(total_trials(*sweep.search, 9), 30U) << method;
-  }
-}
-
-TEST_F(SearchFile, AGridWithNothingElseIsNoSearch) {
-  EXPECT_FALSE(folder.load(searching(R"({"method": "grid"})", R"("params": {"lr": [0.1]})")).search);
-  EXPECT_TRUE(
-      folder.load(searching(R"({"method": "grid", "target": 0.1})", R"("params": {"lr": [0.1]})")).search);
-}
-
-TEST_F(SearchFile, IsOverriddenOnTheCommandLine) {
-  const std::string file = searching(R"({"method": "random", "trials": 5})", kRates);
-  EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr, AllOf(Ge(0.2), Le(0.3)));
 }
 
 TEST_F(SearchFile, ATrialWithoutAKeyKnowsTheValueInForce) {

@@ -11,7 +11,6 @@
 namespace sweep::sweep_file_test {
 
 using LoadSweep = testing::InSweepFolder;
-using Overrides = testing::InSweepFolder;
 
 // A run is read from its resolved settings, as EveryKeyReachesTheRun proves.
 TEST_F(LoadSweep, EverySettingHasADefault) {
@@ -187,19 +186,6 @@ TEST_F(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   EXPECT_NO_THROW(check_against_data(sweep, [](const DatasetSpec&) { return DataSizes{{3, 9, 9}, 10, 50}; }));
 }
 
-TEST_F(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
-  const Sweep sweep = folder.load(SweepFolder::with(
-      R"("clip_norm": 2, "loss": {"label_smoothing": 0.5},
-        "schedule": {"name": "warmup", "then": {"name": "step", "step_size": 2}}, "params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
-  nlohmann::ordered_json resolved = sweep.runs[0].resolved;
-  EXPECT_EQ(resolved["optimizer"]["betas"],
-            nlohmann::ordered_json::array({0.9, 0.999}));  // PyTorch's default.
-  resolved.erase("repeat");
-  const Sweep again = folder.load(resolved.dump());
-  ASSERT_EQ(again.runs.size(), 1u);
-  EXPECT_EQ(again.runs[0].resolved, sweep.runs[0].resolved);
-}
-
 TEST_F(LoadSweep, TakesLinearTimeForManyRuns) {
   const auto expand = [this](std::size_t runs) {
     const std::string last = std::to_string(runs);
@@ -209,43 +195,6 @@ TEST_F(LoadSweep, TakesLinearTimeForManyRuns) {
     EXPECT_EQ(sweep.runs.back().name, "seed=" + last);
   };
   EXPECT_LT(test::growth(expand, 1'500), test::kLinearGrowth);
-}
-
-// Options of the command line that are overrides.
-
-TEST_F(Overrides, OptionsOfNetworksAreNoParametersOfAProgram) {
-  LoadOptions options;
-  options.epochs = "2";
-  options.seed = "3";
-  options.deterministic = false;
-  EXPECT_EQ(SweepFolder().error(R"({"command": ["true"]})", {}, options),
-            "--epochs 2: is for networks, want epochs=2 for a parameter of the program\n"
-            "--no-deterministic: is for networks, want deterministic=false for a parameter of the program");
-}
-
-TEST_F(Overrides, TheOptionsForEpochsAndSeedAreOverrides) {
-  LoadOptions options;
-  options.epochs = "9";
-  options.seed = "8";
-  const Sweep sweep =
-      folder.load(SweepFolder::with(R"("epochs": 5, "params": {"seed": [1, 2]})"), {}, options);
-  ASSERT_EQ(sweep.runs.size(), 1u);
-  EXPECT_EQ(sweep.runs[0].epochs, 9);
-  EXPECT_EQ(sweep.runs[0].seed, 8u);
-  options.epochs = "many";
-  EXPECT_EQ(folder.error(SweepFolder::with("\"lr\": 1"), {}, options),
-            "--epochs many: epochs: got \"many\", want an integer >= 1");
-}
-
-TEST_F(Overrides, TheDeterministicOptionReplacesAnAxis) {
-  LoadOptions options;
-  for (const bool deterministic : {true, false}) {
-    options.deterministic = deterministic;
-    const Sweep sweep =
-        folder.load(SweepFolder::with(R"("params": {"deterministic": [true, false]})"), {}, options);
-    ASSERT_EQ(sweep.runs.size(), 1u);
-    EXPECT_EQ(sweep.runs[0].deterministic, deterministic);
-  }
 }
 
 }  // namespace sweep::sweep_file_test
