@@ -21,10 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
-constexpr const char* kKernels = "kernels";  // in files of earlier versions
+constexpr const char* kKernels = "kernels";  // in files of earlier versions, outside the record
 constexpr const char* kHeaderChecksum = "header_crc32c";
-// As earlier versions wrote it: without epoch, step_count and the tensors' names.
-constexpr const char* kEarlierChecksum = "progress_crc32c";
 
 void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
                     const std::string& prefix) {
@@ -113,30 +111,24 @@ const std::string& required_metadata(const TensorFile& file, const std::string& 
   return found->second;
 }
 
-// What earlier versions kept outside the record; "" if there is nothing.
-std::string earlier_kernels(const TensorFile& file) {
-  const auto found = file.metadata.find(kKernels);
-  return found == file.metadata.end() ? "" : found->second;
-}
-
 RunProgress progress_of(const TensorFile& file) {
   Json json = parse_json_text(required_metadata(file, "progress"), "its progress");
   Json& record = json.at("record");
-  if (const std::string kernels = earlier_kernels(file); !kernels.empty())
-    record["kernels"] = kernels == "own" ? "builtin" : kernels;
+  if (const auto kernels = file.metadata.find(kKernels); kernels != file.metadata.end())
+    record["kernels"] = kernels->second == "own" ? "builtin" : kernels->second;
   record["config"] = parse_json_text(required_metadata(file, "config"), "its config");
   record["provenance"] = parse_json_text(required_metadata(file, "provenance"), "its provenance");
   record["epochs"] = Json::array();
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
-  const bool counted_from_zero = add_epochs(epochs_of(required_metadata(file, "epochs")), progress.record);
+  add_epochs(epochs_of(required_metadata(file, "epochs")), progress.record);
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
   const std::string last = std::to_string(epochs.empty() ? 0 : epochs.back().epoch);
-  if (!counted_from_zero && required_metadata(file, "epoch") != last) {
+  if (required_metadata(file, "epoch") != last) {
     throw DataError(fmt::format("has the weights of epoch {}, but its record ends with epoch {}",
                                 required_metadata(file, "epoch"), last));
   }
-  progress.position = run_position_from_json(json, counted_from_zero ? 0 : 1);
+  progress.position = run_position_from_json(json);
   return progress;
 }
 
@@ -154,20 +146,10 @@ std::vector<std::string> optimizer_arrays(const TensorFile& file) {
 }
 
 void check_checksums(const TensorFile& file) {
-  const std::string &progress = required_metadata(file, "progress"),
-                    &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
-                    &provenance = required_metadata(file, "provenance");
-  using tbwriter::crc32c;
-  std::string expected, found;
-  if (file.metadata.contains(kEarlierChecksum)) {
-    expected = file.metadata.at(kEarlierChecksum);
-    const std::uint32_t parts[] = {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
-                                   crc32c(earlier_kernels(file))};
-    found = joined_checksum(parts);
-  } else {
-    expected = required_metadata(file, kHeaderChecksum);
-    found = header_checksum(file, crc32c(epochs), crc32c(config), crc32c(provenance));
-  }
+  const auto crc_of = [&file](const char* key) { return tbwriter::crc32c(required_metadata(file, key)); };
+  required_metadata(file, "progress");  // throws if it has none
+  const std::string expected = required_metadata(file, kHeaderChecksum),
+                    found = header_checksum(file, crc_of("epochs"), crc_of("config"), crc_of("provenance"));
   if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) || expected != found)
     throw DataError("is damaged: its checksum is not that of its content");
 }
@@ -243,28 +225,12 @@ std::vector<std::string> misfits(const TensorFile& file, const Network& network,
 
 std::optional<int> last_epoch_of(const TensorFile& file) {
   const auto found = file.metadata.find("epoch");
-  if (found == file.metadata.end()) return std::nullopt;
-  const std::optional<int> epoch = number_in<int>(found->second);
-  if (!epoch) return std::nullopt;
-  const auto epochs = file.metadata.find("epochs");
-  const bool counts_from_zero = epochs != file.metadata.end() &&
-                                epochs->second.starts_with("{\"epoch\":0,") &&
-                                !epochs->second.starts_with("{\"epoch\":0,\"loss\":null,");
-  return counts_from_zero ? *epoch + 1 : *epoch;
+  return found == file.metadata.end() ? std::nullopt : number_in<int>(found->second);
 }
 
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error) && !error) return std::nullopt;
-  try {
-    const TensorFile file = read_safetensors(path);
-    verify_checksums(file);
-    return last_epoch_of(file);
-  } catch (const ReadError&) {
-    throw;
-  } catch (const DataError&) {
-    return std::nullopt;
-  }
+  const std::optional<RunRecord> record = whole_record(read_checkpoint_record, path);
+  return record && !record->epochs.empty() ? std::optional(record->epochs.back().epoch) : std::nullopt;
 }
 
 TrainingState capture_state(const Engine& engine) {

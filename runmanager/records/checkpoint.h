@@ -80,11 +80,10 @@ RunRecord read_checkpoint_record(const std::filesystem::path& path);
 /// and passes.
 void verify_checksums(const TensorFile& file);
 
-/// The last finished epoch, from 1, also in a checkpoint of an earlier version, which counts from 0. None if
-/// the file does not say.
+/// The last finished epoch, from 1; none if the file does not say.
 std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 
-/// last_epoch_of() the checkpoint at `path`; none if the file is missing or any bit of it is damaged. Throws
+/// The same of the checkpoint at `path`; none if the file is missing or any bit of it is damaged. Throws
 /// ReadError if it cannot be read.
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
 

@@ -97,9 +97,6 @@ struct RunPosition {
   std::string events_file;         // the newest one, without directory
   std::uint64_t events_bytes = 0;  // of that file; later events belong to an unfinished epoch
   std::int64_t batches = 0;        // trained in all finished epochs
-  /// The step of epoch 1 in the events. It is 0 in a run that was started before epochs counted from 1: its
-  /// charts go on as they began, so that no step is used twice.
-  std::int64_t first_step = 1;
   /// The other events files of the run, all complete, without directory. Only where several processes share
   /// the sweep (see earlier_starts/attempts.cpp); else empty, and the files with earlier names are meant.
   std::vector<std::string> earlier_files = {};

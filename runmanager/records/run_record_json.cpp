@@ -243,15 +243,8 @@ std::string run_record_text(const RunRecord& run) {
   return text + fmt::format("{}{}{}", kChecksumMember, crc, kChecksumEnd);
 }
 
-bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
-  // Their epoch 0 was trained, so it has a loss, which the network before training has not.
-  const bool from_zero =
-      !epochs.empty() && epochs.front().at("epoch") == 0 && !epochs.front().at("loss").is_null();
-  for (const Json& json : epochs) {
-    EpochRecord epoch = epoch_from_json(json);
-    if (from_zero) ++epoch.epoch;
-    add_epoch(run, std::move(epoch));
-  }
+void add_epochs(std::span<const Json> epochs, RunRecord& run) {
+  for (const Json& json : epochs) add_epoch(run, epoch_from_json(json));
   if (const auto latest = latest_values(run.epochs)) {
     // metrics_json() has added these values; the others are the run's own.
     std::erase_if(run.metrics, [&latest](const auto& metric) {
@@ -259,7 +252,6 @@ bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
       return value && (*value == metric.second || (std::isnan(*value) && std::isnan(metric.second)));
     });
   }
-  return from_zero;
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {
@@ -269,20 +261,17 @@ RunRecord parse_run_record(std::string_view text, std::string_view where) {
   return run_record_from_json(json, where);
 }
 
-// "first_step" is written only where it differs, so most files are as they were.
 Json to_json(const RunPosition& position) {
   Json json = {{"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
                {"batches", position.batches}};
-  if (position.first_step != RunPosition().first_step) json["events"]["first_step"] = position.first_step;
   if (!position.earlier_files.empty()) json["events"]["earlier"] = position.earlier_files;
   return json;
 }
 
-RunPosition run_position_from_json(const Json& json, std::int64_t first_step) {
+RunPosition run_position_from_json(const Json& json) {
   const Json& events = json.at("events");
   return {events.at("file").get<std::string>(), events.at("bytes").get<std::uint64_t>(),
-          json.at("batches").get<std::int64_t>(), events.value("first_step", first_step),
-          events.value("earlier", std::vector<std::string>())};
+          json.at("batches").get<std::int64_t>(), events.value("earlier", std::vector<std::string>())};
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {

@@ -27,18 +27,16 @@ std::string run_record_text(const RunRecord& run);
 RunRecord parse_run_record(std::string_view text, std::string_view where);
 /// "events" and "batches".
 nlohmann::ordered_json to_json(const RunPosition& position);
-/// The inverse. `first_step`: where `json` has none. Throws nlohmann::json::exception for anything else.
-RunPosition run_position_from_json(const nlohmann::ordered_json& json,
-                                   std::int64_t first_step = RunPosition().first_step);
+/// The inverse. Throws nlohmann::json::exception for anything else.
+RunPosition run_position_from_json(const nlohmann::ordered_json& json);
 /// The value of a metric: an integer for a count, null for none; see json_number().
 nlohmann::ordered_json metric_json(const Metric& metric, const std::optional<double>& value);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
 /// The inverse. Throws DataError, naming `where`, if `json` is no such record.
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// Adds the epochs of a run, as to_json() has written them, and takes the values of the last one out of
-/// RunRecord::metrics. Run records of earlier versions count epochs from 0; in `run` all count from 1.
-/// Returns whether these counted from 0.
-bool add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
+/// RunRecord::metrics.
+void add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 /// read(path); nothing if the file is missing or damaged. Throws ReadError if it cannot be read.

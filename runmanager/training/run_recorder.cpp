@@ -49,10 +49,9 @@ std::optional<Device> parse_known_device(const std::string& name) {
 
 // A start drops, in one of TensorBoard's readers, all older points from its step on. Points per batch count
 // in batches, so where they are written, the step has to be above theirs as well.
-std::int64_t first_step(const Run& run, const RunProgress& progress) {
+std::int64_t step_of_start(const Run& run, const RunProgress& progress) {
   const auto epochs = static_cast<std::int64_t>(progress.record.epochs.size());
-  const std::int64_t next = progress.position.first_step + epochs;
-  return run.log.batches > 0 ? std::max(next, progress.position.batches) : next;
+  return run.log.batches > 0 ? std::max(epochs + 1, progress.position.batches) : epochs + 1;
 }
 
 }  // namespace
@@ -89,7 +88,6 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
     tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   }
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
-  first_step_ = progress.position.first_step;
   record_ = new_record(run, options_.provenance);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
@@ -101,7 +99,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back()["run_seconds"].value_or(0));
-  restore_events(run, std::move(recorded), first_step(run, progress));
+  restore_events(run, std::move(recorded), step_of_start(run, progress));
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
 }
@@ -111,7 +109,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
 void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded, std::int64_t next_step) {
   std::vector<const EpochRecord*> lost;
   for (const EpochRecord& epoch : record_.epochs) {
-    if (recorded.erase(step_of(epoch.epoch)) == 0) lost.push_back(&epoch);
+    if (recorded.erase(epoch.epoch) == 0) lost.push_back(&epoch);
   }
   // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
   // are of events that this checkpoint does not know.
@@ -119,7 +117,6 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
     check_owner();
     remove_events(directory_);
     earlier_files_.clear();
-    first_step_ = RunPosition().first_step;
     ImageGridCache grids;
     begin_events(run, grids);
     write_epochs();
@@ -133,7 +130,7 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
 
 void RunRecorder::write_epoch(const EpochRecord& epoch) {
   const bool has_rate = options_.learning_rate && epoch.epoch > 0;
-  log_->epoch(epoch, has_rate ? options_.learning_rate(epoch.epoch - 1) : std::nullopt, step_of(epoch.epoch));
+  log_->epoch(epoch, has_rate ? options_.learning_rate(epoch.epoch - 1) : std::nullopt, epoch.epoch);
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
@@ -158,7 +155,7 @@ void RunRecorder::inherit(const RunRecord& parent) {
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches, first_step_, earlier_files_};
+  return {position.file, position.bytes, batches, earlier_files_};
 }
 
 void RunRecorder::flush(Survives survives) {
@@ -179,7 +176,7 @@ const EpochRecord& RunRecorder::record_untrained(const Totals& totals, double va
   EpochRecord& epoch = record_.untrained.emplace(0);
   if (totals.samples > 0) epoch.values = measured_metrics(totals, variation, MetricPart::kValidation);
   epoch.set("run_seconds", begin - run_begin_);
-  log_->epoch(epoch, std::nullopt, step_of(0));
+  log_->epoch(epoch, std::nullopt, epoch.epoch);
   record_.logging_seconds += now() - begin;
   return epoch;
 }
@@ -230,9 +227,8 @@ const EpochRecord& RunRecorder::end_epoch() {
   const double begin = now();
   if (!training_variation_)
     training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
-  const std::int64_t step = next_step();
-  const int number = static_cast<int>(record_.epochs.size()) + 1;
-  EpochRecord measured = epoch_->record(number, *training_variation_);
+  const int step = next_epoch();
+  EpochRecord measured = epoch_->record(step, *training_variation_);
   log_->epoch(measured, learning_rate_, step);
   // Only now: an epoch whose scalars the log refuses is none. One that has them is never written again, even
   // if its histograms are refused.
@@ -256,7 +252,7 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.status = status;
   if (!reason.empty()) record_.error = reason;
   // A run that goes on later would have them twice.
-  if (status != RunStatus::kInterrupted) log_->results(record_, last_step());
+  if (status != RunStatus::kInterrupted) log_->results(record_, last_epoch());
   // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
   // next start finds out by comparing.
   log_->close(status, reason);

@@ -145,11 +145,9 @@ class RunRecorder {
   void write_epochs() {
     for_each_epoch(record_, [this](const EpochRecord& epoch) { write_epoch(epoch); });
   }
-  /// The step in TensorBoard of the epoch with this number; of the epoch that is open or comes next; and of
-  /// the last finished epoch, or 0.
-  std::int64_t step_of(int epoch) const { return first_step_ + epoch - 1; }
-  std::int64_t next_step() const { return step_of(static_cast<int>(record_.epochs.size()) + 1); }
-  std::int64_t last_step() const { return record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch); }
+  /// The last finished epoch, or 0; and the one that is open or comes next. Steps in TensorBoard are epochs.
+  int last_epoch() const { return static_cast<int>(record_.epochs.size()); }
+  int next_epoch() const { return last_epoch() + 1; }
 
   const RecorderOptions options_;
   const std::filesystem::path directory_;
@@ -157,7 +155,6 @@ class RunRecorder {
   const TrainedNetwork trained_;
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
-  std::int64_t first_step_ = RunPosition().first_step;
   std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed

@@ -174,19 +174,19 @@ void RunTracker::track_parameters(const Engine& engine) {
 
 void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
   trained_epoch("track_profile");
-  recorder_->log_->profile(recorder_->network("track_profile"), layers, samples, recorder_->next_step());
+  recorder_->log_->profile(recorder_->network("track_profile"), layers, samples, recorder_->next_epoch());
 }
 
 void RunTracker::track_histogram(std::string_view tag, std::span<const float> values) {
   trained_epoch("track_histogram");
   check_own_tag("track_histogram", tag);
-  recorder_->log_->histogram(tag, values, recorder_->next_step());
+  recorder_->log_->histogram(tag, values, recorder_->next_epoch());
 }
 
 void RunTracker::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {
   trained_epoch("track_image");
   check_own_tag("track_image", tag);
-  recorder_->log_->image(tag, pixels, shape, recorder_->next_step());
+  recorder_->log_->image(tag, pixels, shape, recorder_->next_epoch());
 }
 
 void RunTracker::end_training() { trained_epoch("end_training"); }
@@ -224,7 +224,7 @@ void RunTracker::track_predictions(const Subset& samples, std::span<const float>
   }
   check_labels(samples.labels(), columns);
   const double begin = recorder.now();
-  recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_step(), by_sigmoid);
+  recorder.log_->predictions(samples, outputs, class_names, part, recorder.last_epoch(), by_sigmoid);
   recorder.record_.logging_seconds += recorder.now() - begin;
 }
 

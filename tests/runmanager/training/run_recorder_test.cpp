@@ -108,21 +108,6 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
   }
 }
 
-TEST_F(RunRecorderTest, GoesOnWithTheStepsThatTheRunBeganWith) {
-  for (const std::int64_t first_step : {0, 1}) {
-    RunProgress progress = killed_after(0);
-    progress.position.first_step = first_step;
-    TrackedRun resumed = resume(progress);
-    for (int epoch = 1; epoch <= 2; ++epoch) {
-      resumed.begin_epoch();
-      EXPECT_EQ(resumed.end_epoch().epoch, epoch);
-    }
-    EXPECT_EQ(resumed.recorder().position(0).first_step, first_step);
-    resumed.recorder().end(RunStatus::kCompleted, "");
-    EXPECT_THAT(tbwriter::steps_of(events(), "Loss/train"), ElementsAre(first_step, first_step + 1));
-  }
-}
-
 TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   RunProgress progress = killed_after(1);
   progress.position.events_file = "events.out.tfevents.1.elsewhere";
