@@ -129,8 +129,8 @@ class RunMaker {
   };
 
   void add(const ExportedScalar& scalar, EventsPart part) {
-    if (counts_batches(scalar.tag, part)) return;
     std::string name = metric_of(scalar.tag, part);
+    if (name.empty()) return;
     // Two tags may mean the same metric: the first one counts.
     if (part != EventsPart::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
     if (part == EventsPart::kSession) {

@@ -1,9 +1,6 @@
 #include "runmanager/kinds/command/command_files.h"
 
-#include <sys/file.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <system_error>
 #include <thread>
@@ -32,8 +29,12 @@ constexpr std::int64_t kNoPurge = CommandFiles::kMaxEventStep + 1;
 // .program.lock does. A keeper would inherit a lock on the events, and hold it when they are written anew.
 constexpr bool kLocks = false;
 
-bool has_same_params(const fs::path& run, const RunConfig& config) {
-  return fs::exists(run / kParamsFile) && read_file(run / kParamsFile) == params_text(config);
+// Whether the files of a run whose record is missing or damaged are this one's, and tell how far it is.
+bool is_told_by_others(const fs::path& run, const RunConfig& config) {
+  const auto has_same_params = [&] {
+    return fs::exists(run / kParamsFile) && read_file(run / kParamsFile) == params_text(config);
+  };
+  return fs::exists(run / kMetricsFile) && (!fs::exists(run / kRunRecordFile) || has_same_params());
 }
 
 }  // namespace
@@ -48,21 +49,13 @@ void CommandFiles::open() {
   check_owner();
   check_is_own_directory(directory_);
   lock();
-  bool is_same = false;
-  try {
-    const RunRecord earlier = read_run_record(directory_ / kRunRecordFile);
-    is_same = differences(identity_of(earlier), identity_of(record_)).empty();
-    if (is_same) {
-      earlier_seconds_ = earlier.run_seconds.value_or(0);
-      record_.epochs = earlier.epochs;
-      record_.started = earlier.started;
-    }
-  } catch (const ReadError&) {
-    throw;  // It may be whole: nothing may be removed.
-  } catch (const DataError&) {
-    // There is none, or it is damaged; the other files tell how far the run is.
-    is_same = fs::exists(directory_ / kMetricsFile) &&
-              (!fs::exists(directory_ / kRunRecordFile) || has_same_params(directory_, task_.config));
+  const std::optional<RunRecord> earlier = whole_record(read_run_record, directory_ / kRunRecordFile);
+  const bool is_same = earlier ? differences(identity_of(*earlier), identity_of(record_)).empty()
+                               : is_told_by_others(directory_, task_.config);
+  if (is_same && earlier) {
+    earlier_seconds_ = earlier->run_seconds.value_or(0);
+    record_.epochs = earlier->epochs;
+    record_.started = earlier->started;
   }
   if (!is_same) {
     prepare_run_directory(directory_, [this] { check_owner(); });
@@ -87,6 +80,7 @@ void CommandFiles::open() {
                   ": cannot make this directory: " + error.message());
   keep_changes();
   if (record_.started.empty()) record_.started = utc_time();
+  record_.status = RunStatus::kRunning;
   open_events();
 }
 
@@ -106,9 +100,9 @@ void CommandFiles::keep_changes() const {
 void CommandFiles::lock() {
   std::error_code error;
   fs::create_directories(directory_, error);
-  lock_.emplace(open_output_file(directory_ / kProgramLock, OutputMode::kUpdate).release());
+  lock_.emplace(directory_ / kProgramLock);
   constexpr int kTries = 3000;  // 10 ms each
-  for (int tries = 0; ::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
+  for (int tries = 0; !lock_->try_lock(LockKind::kExclusive); ++tries) {
     if (tries == kTries)
       throw IoError((directory_ / kProgramLock).string() +
                     ": is held by a program that an earlier attempt has started");
@@ -124,9 +118,13 @@ void CommandFiles::open_events() {
     std::error_code ignored;
     fs::remove(directory_ / file, ignored);
   }
+  begin_events_file();
+  events_->begin(record_.provenance);
+}
+
+void CommandFiles::begin_events_file() {
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
   events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
-  events_->begin(record_.provenance);
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
@@ -136,35 +134,31 @@ void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
 
 void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
   check_owner();
-  record_.status = RunStatus::kRunning;
-  record_.epochs = std::move(epochs);
-  record_.run_seconds = earlier_seconds_ + seconds;
   events_->flush();
-  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
+  write_record(std::move(epochs), seconds);
 }
 
-// TensorBoard stops reading our file once the program has written a later one.
-void CommandFiles::end_events(const RunEnding& ending) {
-  const std::vector<std::string> files = tbwriter::list_event_files(directory_);
-  if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
-    events_->close(RunStatus::kInterrupted, "");
-    const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-    events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
-  }
-  events_->close(ending.status, ending.error);
+void CommandFiles::write_record(std::vector<EpochRecord> epochs, double seconds) {
+  record_.epochs = std::move(epochs);
+  record_.run_seconds = earlier_seconds_ + seconds;
+  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
 }
 
 RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, const RunEnding& ending, double seconds) {
   check_owner();
   record_.status = ending.status;
-  record_.epochs = std::move(epochs);
   record_.stop_reason = ending.stop;
   if (!ending.error.empty()) record_.error = ending.error;
-  end_events(ending);
+  // TensorBoard stops reading our file once the program has written a later one.
+  const std::vector<std::string> files = tbwriter::list_event_files(directory_);
+  if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
+    events_->close(RunStatus::kInterrupted, "");
+    begin_events_file();
+  }
+  events_->close(ending.status, ending.error);
   record_.event_files = event_file_sizes(directory_);
-  record_.run_seconds = earlier_seconds_ + seconds;
   record_.ended = utc_time();
-  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
+  write_record(std::move(epochs), seconds);
   return std::move(record_);
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file.h"
 #include "runmanager/kinds/run_kind.h"
+#include "runmanager/records/lock_file.h"
 #include "runmanager/tensorboard/run_log.h"
 
 namespace sweep {
@@ -53,14 +53,15 @@ class CommandFiles {
  private:
   void lock();
   void keep_changes() const;
-  void end_events(const RunEnding& ending);
+  void begin_events_file();
+  void write_record(std::vector<EpochRecord> epochs, double seconds);
 
   const WorkerTask& task_;
   const TrainerOptions& options_;
   const std::filesystem::path directory_;
   RunRecord record_;
   double earlier_seconds_ = 0;
-  std::optional<FileDescriptor> lock_;  // the program's keeper also holds it until all has ended
+  std::optional<LockFile> lock_;  // the program's keeper also holds it until all has ended
   std::unique_ptr<RunLog> events_;
 };
 

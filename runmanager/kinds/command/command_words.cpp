@@ -86,63 +86,40 @@ void for_each_part(const std::string& word, const std::vector<std::string>& keys
   use(std::move(text), "");
 }
 
-// A text for /bin/sh that grows. Its words are what the shell would take for one before it replaces anything.
-// Or a single word of a command, which no shell reads.
-class ExpandedText {
- public:
-  explicit ExpandedText(bool for_shell) : for_shell_(for_shell) {}
-
-  void add(const std::string& text) {
-    for (const char c : text) {
-      const bool ends_word =
-          for_shell_ && quote_ == 0 && !is_escaped_ && kBetweenWords.find(c) != std::string_view::npos;
-      if (ends_word) end_word();
-      text_ += c;
-      if (ends_word) word_ = text_.size();
-      if (std::exchange(is_escaped_, false)) continue;
-      if (c == '\\' && quote_ != '\'')
-        is_escaped_ = true;
-      else if (c == quote_ || (quote_ == 0 && (c == '\'' || c == '"')))
-        quote_ = quote_ == 0 ? c : 0;
-    }
-  }
-  /// Nothing: the word is to be left out.
-  void add_value(const std::optional<std::vector<std::string>>& value) {
-    if (value)
-      text_ += joined(*value, for_shell_);
-    else
-      drops_word_ = true;
-  }
-  /// Nothing if that is a word that is left out.
-  std::optional<std::string> take() {
-    if (drops_word_ && !for_shell_) return std::nullopt;
-    end_word();
-    return std::move(text_);
-  }
-
- private:
-  static constexpr std::string_view kBetweenWords = " \t\n;&|()<>";
-
-  void end_word() {
-    if (std::exchange(drops_word_, false)) text_.resize(word_);
-  }
-
-  const bool for_shell_;
-  std::string text_;
-  std::size_t word_ = 0;  // where its last word begins
-  char quote_ = 0;        // that is open; 0: none
-  bool is_escaped_ = false, drops_word_ = false;
-};
-
-// What replaces one word of the file; nothing if it has a parameter that the run lacks.
+// What replaces the text for /bin/sh, or a single word of a command, which no shell reads. Leaves out words
+// with a parameter that the run lacks: those that the shell would take for one before it replaces anything.
+// Nothing if that leaves out the single word.
 std::optional<std::string> expanded(const std::string& word, const std::vector<std::string>& keys,
                                     const Values& values, bool for_shell) {
-  ExpandedText text(for_shell);
+  constexpr std::string_view kBetweenWords = " \t\n;&|()<>";
+  std::string text;
+  std::size_t begin = 0;  // of its last word
+  char quote = 0;         // that is open; 0: none
+  bool is_escaped = false, drops_word = false;
+  const auto end_word = [&] {
+    if (std::exchange(drops_word, false)) text.resize(begin);
+  };
+  const auto add = [&](char c) {
+    const bool is_between = quote == 0 && !is_escaped && kBetweenWords.find(c) != std::string_view::npos;
+    if (is_between) end_word();
+    text += c;
+    if (is_between) begin = text.size();
+    if (std::exchange(is_escaped, false)) return;
+    if (c == '\\' && quote != '\'')
+      is_escaped = true;
+    else if (c == quote || (quote == 0 && (c == '\'' || c == '"')))
+      quote = quote == 0 ? c : 0;
+  };
   for_each_part(word, keys, [&](const std::string& before, const std::string& name) {
-    text.add(before);
-    if (!name.empty()) text.add_value(values(name));
+    if (for_shell) std::ranges::for_each(before, add);
+    if (!for_shell) text += before;
+    const auto value = name.empty() ? std::vector<std::string>() : values(name);
+    if (value) text += joined(*value, for_shell);
+    drops_word = drops_word || !value;
   });
-  return text.take();
+  if (drops_word && !for_shell) return std::nullopt;
+  end_word();
+  return text;
 }
 
 std::uint64_t seed_of(const RunConfig& config) {

@@ -253,10 +253,11 @@ class CommandRun {
     return options_.clock() - (std::chrono::duration<double>(since_1970).count() - wall_time);
   }
 
-  void add(const MetricReport& report, double when) {
+  void add(MetricReport report, double when) {
     last_sign_ = last_report_ = options_.clock();
-    if (!history_.add(report, when - begin_ + files_.earlier_seconds())) return;
-    log_->info("starts over at step {}", report.step.value_or(1));
+    const std::int64_t first = report.step.value_or(1);
+    if (!history_.add(std::move(report), when - begin_ + files_.earlier_seconds())) return;
+    log_->info("starts over at step {}", first);
     events_.set_aside_earlier();
     for (const auto& [step, values] : history_.take_orphans()) metrics_.append(report_line(step, values));
     start_over();

@@ -27,6 +27,8 @@ EventsPart part_of(const std::filesystem::path& directory) {
 }
 
 std::string metric_of(const std::string& tag, EventsPart part) {
+  const bool is_of_keras = part == EventsPart::kTraining || part == EventsPart::kValidation;
+  if (is_of_keras && (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"))) return "";
   if (metric_tagged(tag) != nullptr) return tag;
   std::string name = lower_case(tag);
   for (char& c : name)
@@ -48,14 +50,8 @@ std::string metric_of(const std::string& tag, EventsPart part) {
   return part == EventsPart::kValidation ? "validation_" + tag : tag;
 }
 
-bool counts_batches(const std::string& tag, EventsPart part) {
-  return (part == EventsPart::kTraining || part == EventsPart::kValidation) &&
-         (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"));
-}
-
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag) {
   const EventsPart part = part_of(subdirectory);
-  if (counts_batches(tag, part)) return "";
   if (part == EventsPart::kTraining || part == EventsPart::kValidation) return metric_of(tag, part);
   std::string folder = tag;
   std::ranges::replace(folder, '/', '_');

@@ -13,13 +13,11 @@ enum class EventsPart { kRun, kTraining, kValidation, kSession };
 EventsPart part_of(const std::filesystem::path& directory);
 
 /// A key of metrics() that a tag of other programs means: "Loss", "val_acc", "epoch_loss" of the validation.
-/// Otherwise the tag, after "validation_" if it is of that part.
+/// Otherwise the tag, after "validation_" if it is of that part. "" for one of Keras whose steps are batches:
+/// mostly they are epochs.
 std::string metric_of(const std::string& tag, EventsPart part);
 
-/// Whether the steps of a tag are batches: those of Keras mostly are epochs.
-bool counts_batches(const std::string& tag, EventsPart part);
-
-/// The metric of a tag in the directory `subdirectory` of a run; "" if it has none. torch's
+/// The same of a tag in the directory `subdirectory` of a run. torch's
 /// add_scalars("loss", {"val": …}) writes the tag "loss" to "loss_val", which becomes "loss_val".
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag);
 

@@ -29,13 +29,8 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
     recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
 }
 
-bool ReportHistory::add(const MetricReport& report, std::optional<double> seconds) {
-  const auto is_position = [](const auto& value) { return tells_position(*value.first); };
-  if (std::ranges::any_of(report.values, is_position)) {
-    MetricReport others = report;
-    std::erase_if(others.values, is_position);
-    return add(others, seconds);
-  }
+bool ReportHistory::add(MetricReport report, std::optional<double> seconds) {
+  std::erase_if(report.values, [](const auto& value) { return tells_position(*value.first); });
   if (report.values.empty()) return false;
   std::int64_t step = report.step ? *report.step : ++unnumbered_;
   const bool replaces = std::exchange(starts_, false) && !steps_.empty() && step <= last_step();
@@ -52,34 +47,38 @@ bool ReportHistory::add(const MetricReport& report, std::optional<double> second
     add_late(step, report);
     return replaces;
   }
-  EpochRecord& at = steps_[step];
+  const EpochRecord& at = steps_[step];
   for (const auto& [metric, value] : report.values) {
     const bool was_in_events = sources_.emplace(metric, report.in_events).first->second;
     if (was_in_events != report.in_events) {
       if (!is_same_in_events(*at[*metric], value) && !repeated_) repeated_ = step;
       continue;
     }
-    at.set(*metric, value);
+    set(*metric, value);
     latest_[metric] = {step, value};
   }
-  set_times(step, at, seconds);
-  open_ = true;
+  set_times(step, seconds);
   return replaces;
 }
 
+// In the last step.
+void ReportHistory::set(const Metric& metric, double value) {
+  EpochRecord& last = steps_.rbegin()->second;
+  if (const std::optional<double> known = last[metric]; known && is_same(*known, value)) return;
+  last.set(metric, value);
+  fresh_.set(metric, value);
+}
+
 void ReportHistory::start_over(std::int64_t step) {
-  open_ = false;
-  passed_ = {};
+  fresh_ = {};
   steps_.erase(steps_.lower_bound(step), steps_.end());
   count_ = steps_.empty() ? 0 : (steps_.size() - 1) * stride_ + 1;
   std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
   orphans_.clear();
   for (const auto& [before, values] : steps_) {
     EpochRecord orphan = values;
-    std::erase_if(orphan.values, [&, before = before](const auto& value) {
-      const auto first = in_events_.find(value.first);
-      return first == in_events_.end() || before < first->second;
-    });
+    std::erase_if(orphan.values,
+                  [&, before = before](const auto& value) { return !is_in_events(value.first, before); });
     if (!orphan.values.empty()) orphans_.emplace_back(before, std::move(orphan));
   }
   in_events_.clear();
@@ -90,7 +89,6 @@ void ReportHistory::begin_step(std::int64_t step) {
   if (!steps_.empty() && !keeps_last()) steps_.erase(std::prev(steps_.end()));
   ++count_;
   if (steps_.size() > max_steps_) thin_out();
-  passed_ = {};
   sources_.clear();
   steps_[step];
 }
@@ -119,51 +117,50 @@ void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
   closed_(step, fresh);
 }
 
-void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds) {
+void ReportHistory::set_times(std::int64_t step, std::optional<double> seconds) {
   static const Metric &run_seconds = metric_named("run_seconds"),
                       &epoch_seconds = metric_named("epoch_seconds");
+  const EpochRecord& values = steps_.rbegin()->second;
   const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
   if (recorded != recorded_.end() && recorded->second[run_seconds]) {
     last_seconds_ = *recorded->second[run_seconds];
-    values.set(run_seconds, last_seconds_);
-    values.set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+    set(run_seconds, last_seconds_);
+    set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
   }
   if (seconds && !values[run_seconds]) {
     seconds = std::max(*seconds, last_seconds_);  // Clocks of events may be set back.
-    values.set(run_seconds, *seconds);
-    if (!values[epoch_seconds]) values.set(epoch_seconds, *seconds - last_seconds_);
+    set(run_seconds, *seconds);
+    if (!values[epoch_seconds]) set(epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
 }
 
 void ReportHistory::close() {
-  if (!std::exchange(open_, false)) return;
-  EpochRecord fresh = steps_.rbegin()->second;
-  std::erase_if(fresh.values, [this](const auto& value) {
-    const std::optional<double> passed = passed_[*value.first];
-    return passed && is_same(*passed, value.second);
-  });
-  passed_ = steps_.rbegin()->second;
+  if (!has_open()) return;
+  EpochRecord fresh = std::exchange(fresh_, {});
   fresh.epoch = static_cast<int>(count_);
-  if (!fresh.values.empty()) closed_(last_step(), fresh);
+  closed_(last_step(), fresh);
 }
 
 void ReportHistory::repeat() const {
   std::size_t kept = 0;
   for (const auto& [step, values] : steps_) {
     const bool is_last = step == last_step();
-    EpochRecord again = is_last ? passed_ : values;
+    EpochRecord again = values;
+    if (is_last) std::erase_if(again.values, [this](const auto& value) { return fresh_[*value.first]; });
     again.epoch = static_cast<int>(is_last ? count_ : kept++ * stride_ + 1);
     if (!again.values.empty()) closed_(step, again);
   }
 }
 
 EpochRecord ReportHistory::not_in_events(std::int64_t step, EpochRecord values) const {
-  std::erase_if(values.values, [this, step](const auto& value) {
-    const auto first = in_events_.find(value.first);
-    return first != in_events_.end() && step >= first->second;
-  });
+  std::erase_if(values.values, [this, step](const auto& value) { return is_in_events(value.first, step); });
   return values;
+}
+
+bool ReportHistory::is_in_events(const Metric* metric, std::int64_t step) const {
+  const auto first = in_events_.find(metric);
+  return first != in_events_.end() && step >= first->second;
 }
 
 EpochRecord ReportHistory::numbered(std::int64_t step, EpochRecord values, std::size_t number) {

@@ -48,10 +48,10 @@ class ReportHistory {
   /// The times of steps that an earlier start has recorded.
   void know_times(const std::vector<EpochRecord>& recorded);
   /// `seconds`: of the run so far; none: not known. Returns whether it replaces steps of an earlier attempt.
-  bool add(const MetricReport& report, std::optional<double> seconds);
-  /// Passes on what the last step has.
+  bool add(MetricReport report, std::optional<double> seconds);
+  /// Passes on what is new of the last step.
   void close();
-  bool has_open() const { return open_; }
+  bool has_open() const { return !fresh_.values.empty(); }
 
   /// As they are recorded: numbered from 1, each with its step if that is another number.
   std::vector<EpochRecord> epochs() const;
@@ -78,8 +78,10 @@ class ReportHistory {
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
   void add_late(std::int64_t step, const MetricReport& report);
-  void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
+  void set(const Metric& metric, double value);
+  void set_times(std::int64_t step, std::optional<double> seconds);
   void thin_out();
+  bool is_in_events(const Metric* metric, std::int64_t step) const;
 
   const Closed closed_;
   const std::size_t max_steps_;
@@ -90,8 +92,7 @@ class ReportHistory {
   std::vector<std::pair<std::int64_t, EpochRecord>> orphans_;
   std::optional<std::int64_t> repeated_;
   std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
-  EpochRecord passed_;                     // what the last step had when it was passed on
-  bool open_ = false;                      // the last step has more
+  EpochRecord fresh_;                      // what the last step has and was not passed on
   bool starts_ = true;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept
