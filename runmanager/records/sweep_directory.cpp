@@ -47,21 +47,21 @@ class HeldError : public IoError {
       directory.string(), lock.owner()));
 }
 
-// Whether to try once more to lock. The workers of a killed sweep hold its lock for the moment until they are
-// gone, too, and who only looks whether a sweep runs has it for less.
-bool tries_again(const LockFile& lock, int tries, int for_dying = 200) {
+// Locks it unless another process has it for longer. The workers of a killed sweep hold its lock for the
+// moment until they are gone, too, and who only looks whether a sweep runs has it for less.
+bool lock_soon(LockFile& lock, LockKind kind, int for_dying = 200) {
   constexpr int kForLooking = 3;
-  if (tries >= (lock.owner_may_be_gone() ? for_dying : kForLooking)) return false;
-  std::this_thread::sleep_for(kPause);
+  for (int tries = 0; !lock.try_lock(kind); ++tries) {
+    if (tries >= (lock.owner_may_be_gone() ? for_dying : kForLooking)) return false;
+    std::this_thread::sleep_for(kPause);
+  }
   return true;
 }
 
 // Throws HeldError if another process has the lock.
 std::unique_ptr<LockFile> lock(const fs::path& directory) {
   auto lock = std::make_unique<LockFile>(directory / kLockFile);
-  for (int tries = 0; !lock->try_lock(LockKind::kExclusive); ++tries) {
-    if (!tries_again(*lock, tries)) throw_held(directory, *lock);
-  }
+  if (!lock_soon(*lock, LockKind::kExclusive)) throw_held(directory, *lock);
   lock->write_owner();
   return lock;
 }
@@ -171,14 +171,10 @@ SweepDirectory SweepDirectory::join(const fs::path& logdir, const std::string& n
 
 // Returns whether this process is alone. Throws HeldError if another one has the directory for itself.
 bool SweepDirectory::lock_with_others() {
-  for (int tries = 0;; ++tries) {
-    if (lock_->try_lock(LockKind::kExclusive)) return true;
-    // The file may name one that has ended while others go on.
-    constexpr int kForDying = 30;
-    if (tries_again(*lock_, tries, kForDying)) continue;
-    if (lock_->try_lock(LockKind::kShared)) return false;
-    throw_held(path_, *lock_);
-  }
+  constexpr int kForDying = 30;  // The file may name one that has ended while others go on.
+  if (lock_soon(*lock_, LockKind::kExclusive, kForDying)) return true;
+  if (!lock_->try_lock(LockKind::kShared)) throw_held(path_, *lock_);
+  return false;
 }
 
 void SweepDirectory::write_owner() { lock_->write_owner(fmt::format("{} {}\n", kStart, start_)); }
@@ -194,9 +190,7 @@ bool SweepDirectory::plan(const std::string& start, const std::function<void(boo
   plan(alone);
   // The file names one of them that lives, if it can.
   if (!alone && lock_->owner_may_be_gone()) write_owner();
-  for (int tries = 0; alone && !lock_->try_lock(LockKind::kShared); ++tries) {
-    if (!tries_again(*lock_, tries)) throw_held(path_, *lock_);
-  }
+  if (alone && !lock_soon(*lock_, LockKind::kShared)) throw_held(path_, *lock_);
   return true;
 }
 
