@@ -233,6 +233,12 @@ std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {
   return record && !record->epochs.empty() ? std::optional(record->epochs.back().epoch) : std::nullopt;
 }
 
+bool has_best_epoch(const RunRecord& record, const std::filesystem::path& run_directory) {
+  if (!record.best_epoch || record.epochs.empty() || record.best_epoch == record.epochs.back().epoch)
+    return true;
+  return whole_checkpoint_epoch(run_directory / kBestFile) == record.best_epoch;
+}
+
 TrainingState capture_state(const Engine& engine) {
   return {{engine.parameters(), engine.buffers()}, engine.optimizer_state(), engine.step_count()};
 }

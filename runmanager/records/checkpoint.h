@@ -87,6 +87,10 @@ std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 /// ReadError if it cannot be read.
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
 
+/// Whether the weights of the run's best epoch are there, if it has one. Those of the last epoch are the
+/// checkpoint's own: a process may have ended before it gave them their other name. Throws ReadError.
+bool has_best_epoch(const RunRecord& record, const std::filesystem::path& run_directory);
+
 /// What is read from a file: weights, or also the state of an optimizer.
 enum class FileUse { kWeights, kCheckpoint };
 

@@ -34,12 +34,7 @@ std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std:
   for (const std::size_t i : group.runs) {
     if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty()) repeats.runs.push_back(&runs[i]);
   }
-  if (repeats.runs.size() < 2) return std::nullopt;
-  const auto epochs = [](const RunRecord* run) { return run->epochs.size(); };
-  repeats.epochs = epochs(std::ranges::min(repeats.runs, {}, epochs));
-  repeats.has_untrained =
-      std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
-  return repeats;
+  return repeats.runs.size() < 2 ? std::nullopt : std::optional(std::move(repeats));
 }
 
 std::vector<CompletedRepeats> completed_repeats(std::span<const RunRecord> runs) {
@@ -64,12 +59,16 @@ Spread spread_of(std::span<const double> values) {
 
 std::vector<EpochSpreads> spreads_of(const CompletedRepeats& repeats) {
   std::vector<EpochSpreads> epochs;
-  for (std::size_t number = repeats.has_untrained ? 0 : 1; number <= repeats.epochs; ++number) {
+  const auto epochs_of = [](const RunRecord* run) { return run->epochs.size(); };
+  const std::size_t last = epochs_of(std::ranges::min(repeats.runs, {}, epochs_of));
+  const bool has_untrained =
+      std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
+  for (std::size_t number = has_untrained ? 0 : 1; number <= last; ++number) {
     std::map<const Metric*, std::vector<double>> values;  // in the order of the runs
     for (const RunRecord* run : repeats.runs) {
       const EpochRecord& epoch = number == 0 ? *run->untrained : run->epochs[number - 1];
       for (const auto& [metric, value] : epoch.values) values[metric].push_back(value);
-      if (number < repeats.epochs) continue;
+      if (number < last) continue;
       for (const auto& [name, value] : run->metrics) {
         const Metric* const metric = find_metric(name);
         const bool is_new = metric != nullptr && metric->part == MetricPart::kTest && !epoch[*metric];

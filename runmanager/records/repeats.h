@@ -32,8 +32,6 @@ struct CompletedRepeats {
   Params params;  // of the RepeatGroup, and its name
   std::string name;
   std::vector<const RunRecord*> runs;  // two or more, each with an epoch or more
-  std::size_t epochs = 0;              // from 1 on, that all of them have
-  bool has_untrained = false;          // all of them have epoch 0
 };
 
 /// The completed runs of `group`; nullopt if there are fewer than two. `runs`: all those that the positions
@@ -56,8 +54,8 @@ struct EpochSpreads {
   std::map<const Metric*, Spread> values = {};
 };
 
-/// Those of the epochs that all of the repeats have. Metrics of whole runs, such as test_loss, belong to the
-/// last of these.
+/// Those of the epochs that all of the repeats have, from 0 or 1 on. Metrics of whole runs, such as
+/// test_loss, belong to the last of these.
 std::vector<EpochSpreads> spreads_of(const CompletedRepeats& repeats);
 
 }  // namespace sweep

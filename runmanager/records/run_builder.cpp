@@ -9,17 +9,6 @@
 #include "runmanager/config/run_name.h"
 
 namespace sweep {
-namespace {
-
-template <typename T>
-T get_as(const Run& run, std::string_view key, std::string_view wanted) {
-  const ParamValue& value = run.at(key);
-  if (const T* same = std::get_if<T>(&value)) return *same;
-  throw ConfigError(fmt::format("run {}: \"{}\" is {}, not {}", run.name, key, param_text(value), wanted));
-}
-
-}  // namespace
-
 const ParamValue& Run::at(std::string_view key) const {
   std::vector<std::string> keys;
   for (const auto& [name_of_key, value] : params) {
@@ -29,25 +18,10 @@ const ParamValue& Run::at(std::string_view key) const {
   throw ConfigError(fmt::format("run {} has no \"{}\"; it has: {}", name, key, fmt::join(keys, ", ")));
 }
 
-template <>
-bool Run::get<bool>(std::string_view key) const {
-  return get_as<bool>(*this, key, "true or false");
-}
-
-template <>
-std::int64_t Run::get<std::int64_t>(std::string_view key) const {
-  return get_as<std::int64_t>(*this, key, "an integer");
-}
-
-template <>
-double Run::get<double>(std::string_view key) const {
-  if (const auto* integer = std::get_if<std::int64_t>(&at(key))) return static_cast<double>(*integer);
-  return get_as<double>(*this, key, "a number");
-}
-
-template <>
-std::string Run::get<std::string>(std::string_view key) const {
-  return get_as<std::string>(*this, key, "a text");
+void Run::refuse_type(std::string_view key, const ParamValue& wanted) const {
+  constexpr std::string_view kTypes[] = {"true or false", "an integer", "a number", "a text"};
+  throw ConfigError(
+      fmt::format("run {}: \"{}\" is {}, not {}", name, key, param_text(at(key)), kTypes[wanted.index()]));
 }
 
 std::vector<Run> RunBuilder::get_runs(const std::vector<Axis>& params) {

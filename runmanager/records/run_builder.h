@@ -30,17 +30,19 @@ struct Run {
   /// run.get<double>("lr"). `T`: bool, std::int64_t, double or std::string. An integer is converted to
   /// double; any other difference of type throws ConfigError.
   template <typename T>
-  T get(std::string_view key) const;
-};
+  T get(std::string_view key) const {
+    const ParamValue& value = at(key);
+    if (const T* same = std::get_if<T>(&value)) return *same;
+    if constexpr (std::is_same_v<T, double>) {
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+    }
+    refuse_type(key, ParamValue(T()));
+  }
 
-template <>
-bool Run::get<bool>(std::string_view key) const;
-template <>
-std::int64_t Run::get<std::int64_t>(std::string_view key) const;
-template <>
-double Run::get<double>(std::string_view key) const;
-template <>
-std::string Run::get<std::string>(std::string_view key) const;
+ private:
+  /// Throws ConfigError: the value of `key` is not of the type of `wanted`.
+  [[noreturn]] void refuse_type(std::string_view key, const ParamValue& wanted) const;
+};
 
 /// for (const Run& run : RunBuilder::get_runs({{"lr", {0.01, 0.001}}, {"batch_size", {100, 1000}}})) …
 class RunBuilder {

@@ -19,16 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether the best epoch's weights are there, or are not needed. Those of the last epoch are the checkpoint's
-// own: a process may have ended before it gave them their other name.
-bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const fs::path& best_file) {
-  if (!keeps_best(*run.config) || !record.best_epoch || record.epochs.empty()) return true;
-  return record.best_epoch == record.epochs.back().epoch ||
-         whole_checkpoint_epoch(best_file) == record.best_epoch;
-}
-
 // The checkpoint in `file`, if it can be used.
-ResumePoint read_resume_point(const PreparedRun& run, const fs::path& file, const fs::path& best_file) {
+ResumePoint read_resume_point(const PreparedRun& run, const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error) && !error) return {};
   try {
@@ -36,18 +28,16 @@ ResumePoint read_resume_point(const PreparedRun& run, const fs::path& file, cons
     const RunRecord& record = checkpoint.progress.record;
     const std::vector<SettingDifference> different = differences(
         identity_of(record), identity_of(run.config->resolved, run.device.name(), run.provenance));
-    if (different.empty() && !has_best_epoch(run, record, best_file)) {
-      return {
-          .checkpoint = {},
-          .problem = fmt::format("{} is not that of epoch {}, or damaged", kBestFile, *record.best_epoch)};
-    }
-    if (different.empty()) return {.checkpoint = std::move(checkpoint), .problem = ""};
-    return {.checkpoint = {},
-            .problem = "the checkpoint is of a run with other settings: " + to_string(different)};
+    if (!different.empty())
+      return {.problem = "the checkpoint is of a run with other settings: " + to_string(different)};
+    if (keeps_best(*run.config) && !has_best_epoch(record, file.parent_path()))
+      return {.problem =
+                  fmt::format("{} is not that of epoch {}, or damaged", kBestFile, *record.best_epoch)};
+    return {.checkpoint = std::move(checkpoint)};
   } catch (const ReadError&) {
     throw;  // It may be whole, and a start from the beginning would replace it.
   } catch (const DataError& damaged) {
-    return {.checkpoint = {}, .problem = damaged.what()};
+    return {.problem = damaged.what()};
   }
 }
 
@@ -68,12 +58,11 @@ bool has_whole_events(const ResumePoint& point, const fs::path& run_directory) {
 }  // namespace
 
 ResumePoint find_resume_point(const PreparedRun& run, const fs::path& run_directory) {
-  const fs::path newest = run_directory / kCheckpointFile, previous = run_directory / kPreviousCheckpointFile,
-                 best = run_directory / kBestFile;
-  ResumePoint point = read_resume_point(run, newest, best);
+  const fs::path newest = run_directory / kCheckpointFile, previous = run_directory / kPreviousCheckpointFile;
+  ResumePoint point = read_resume_point(run, newest);
   std::error_code error;
   if (point.checkpoint && fs::equivalent(newest, previous, error)) return point;
-  ResumePoint older = read_resume_point(run, previous, best);
+  ResumePoint older = read_resume_point(run, previous);
   if (!older.checkpoint) return point;
   if (point.checkpoint && epochs_of(point) >= epochs_of(older)) {
     // Only training again brings all lost events back, those of batches, say.

@@ -17,9 +17,9 @@
 namespace sweep {
 
 struct ResumePoint {
-  std::optional<Checkpoint> checkpoint;  // empty: the run starts from the beginning
-  std::string problem;                   // why a checkpoint that is there cannot be used; for log.txt
-  bool is_previous = false;              // it is kPreviousCheckpointFile
+  std::optional<Checkpoint> checkpoint = {};  // empty: the run starts from the beginning
+  std::string problem = {};                   // why a checkpoint that is there cannot be used; for log.txt
+  bool is_previous = false;                   // it is kPreviousCheckpointFile
 };
 
 /// Reads the checkpoints in `run_directory` and returns the newest usable one: undamaged and of the same run,

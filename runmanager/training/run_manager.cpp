@@ -104,27 +104,12 @@ void RunManager::check_ended(const char* call) const {
     throw std::logic_error(fmt::format("RunManager::{}() before end_run() of the last run", call));
 }
 
-void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
-  begin_run(run, &network, &loader);
-}
-
-void RunManager::begin_run(const Run& run) { begin_run(run, nullptr, nullptr); }
-
 void RunManager::begin_run(const Run& run, const Network* network, const DataLoader* loader) {
   check_ended("begin_run");
   runs_->open_record(run.name, [&](RunRecord& record) {
     recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
                                               runs_->grids, record);
   });
-}
-
-void RunManager::resume_run(const Run& run, std::string_view progress) {
-  resume_run(run, progress, nullptr, nullptr);
-}
-
-void RunManager::resume_run(const Run& run, std::string_view progress, const Network& network,
-                            const DataLoader& loader) {
-  resume_run(run, progress, &network, &loader);
 }
 
 void RunManager::resume_run(const Run& run, std::string_view text, const Network* network,

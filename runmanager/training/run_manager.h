@@ -53,10 +53,12 @@ class RunManager : public RunTracker {
   /// the first batch that `loader` will give. Removes the files of an earlier run of this name. Keeps
   /// references to `network` and `loader` until end_run(). Starts the run's clock. Throws ConfigError unless
   /// the run's name is one of a directory below directory().
-  void begin_run(const Run& run, const Network& network, const DataLoader& loader);
+  void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
+    begin_run(run, &network, &loader);
+  }
 
   /// The same for a loop whose network and data are not this project's: without graph, images and layout.
-  void begin_run(const Run& run);
+  void begin_run(const Run& run) { begin_run(run, nullptr, nullptr); }
 
   /// Between epochs: how far the run has got, for the loop's own checkpoint. All events until here are on
   /// disk when it returns.
@@ -64,10 +66,12 @@ class RunManager : public RunTracker {
   /// In place of begin_run(): goes on where progress() returned `progress`. Removes what the run wrote after
   /// that; keeps its epochs and its clock. Throws DataError if `progress` is damaged or that of a run of
   /// another name or params, and if the run's events cannot be read.
-  void resume_run(const Run& run, std::string_view progress);
+  void resume_run(const Run& run, std::string_view progress) { resume_run(run, progress, nullptr, nullptr); }
   /// The same in place of begin_run(run, network, loader): keeps references to both until end_run().
   void resume_run(const Run& run, std::string_view progress, const Network& network,
-                  const DataLoader& loader);
+                  const DataLoader& loader) {
+    resume_run(run, progress, &network, &loader);
+  }
   /// Returns whether the directory has this run, completed with equal params and config. Then it is among
   /// records() and results, and needs no training. Throws DataError if its run.json is damaged, and IoError
   /// if it cannot be read now: begin_run() would remove what may be a completed run.

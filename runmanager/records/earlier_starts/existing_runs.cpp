@@ -92,10 +92,9 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
 // Whether a finished run with damaged files need not be trained from the start.
 bool can_go_on(const fs::path& run_directory, const RunRecord& record) {
   if (!has_checkpoint(record)) return true;
-  const auto epoch_of = [&](const char* file) { return whole_checkpoint_epoch(run_directory / file); };
-  const bool has_best = !record.best_epoch || record.best_epoch == record.epochs.back().epoch ||
-                        epoch_of(kBestFile) == record.best_epoch;
-  return has_best && (epoch_of(kCheckpointFile) || epoch_of(kPreviousCheckpointFile));
+  return has_best_epoch(record, run_directory) &&
+         (whole_checkpoint_epoch(run_directory / kCheckpointFile) ||
+          whole_checkpoint_epoch(run_directory / kPreviousCheckpointFile));
 }
 
 // Settings such as num_workers change no number, but they are swept to compare times or files. A run has to
