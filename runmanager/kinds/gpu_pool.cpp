@@ -1,11 +1,10 @@
 #include "runmanager/kinds/gpu_pool.h"
 
 #include <fmt/format.h>
+#include <glob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
-#include <system_error>
 
 #include "core/base/text.h"
 
@@ -14,16 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t count_of(const fs::path& directory, std::string_view prefix) {
-  std::error_code error;
-  std::size_t count = 0;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const bool is_numbered =
-        name.size() > prefix.size() && name.starts_with(prefix) &&
-        std::ranges::all_of(name.substr(prefix.size()), [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (prefix.empty() || is_numbered) ++count;
-  }
+std::size_t count_of(const fs::path& pattern) {
+  glob_t found{};
+  const bool has_some = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+  const std::size_t count = has_some ? found.gl_pathc : 0;
+  ::globfree(&found);
   return count;
 }
 
@@ -32,8 +26,8 @@ std::size_t count_of(const fs::path& directory, std::string_view prefix) {
 std::vector<std::string> visible_gpus(const char* variable, const fs::path& root) {
   std::vector<std::string> gpus;
   if (variable == nullptr) {
-    std::size_t count = count_of(root / "proc/driver/nvidia/gpus", "");
-    if (count == 0) count = count_of(root / "dev", "nvidia");
+    std::size_t count = count_of(root / "proc/driver/nvidia/gpus/*");
+    if (count == 0) count = count_of(root / "dev/nvidia[0-9]*");
     for (std::size_t i = 0; i < count; ++i) gpus.push_back(std::to_string(i));
     return gpus;
   }

@@ -78,13 +78,13 @@ Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& pl
 
 const EpochRecord& RunEvaluation::validate_untrained(Engine& engine, double lr) {
   const Totals totals = measure_validation(engine, {.epoch = 0, .lr = lr}, /*keeps_outputs=*/false);
-  return tracker_.recorder().record_untrained(totals, *validation_variation_);
+  return recorder_.record_untrained(totals, *validation_variation_);
 }
 
 void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
   if (run_.data->validation.count == 0) return;
   const Totals totals = measure_validation(engine, place, keeps_outputs);
-  tracker_.track_validation(totals, *validation_variation_);
+  recorder_.track_validation(totals, *validation_variation_);
 }
 
 std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const TrainingPlace& place,
@@ -107,7 +107,7 @@ void RunEvaluation::profile(Engine& engine) const {
   DataLoader loader(run_.data->train, {.batch_size = profiled_samples(run_.device, run_.config->batch_size)});
   loader.begin_epoch(0);
   if (const Batch* batch = loader.next())
-    tracker_.track_profile(engine.profile(*batch), static_cast<std::int64_t>(batch->size()));
+    recorder_.track_profile(engine.profile(*batch), static_cast<std::int64_t>(batch->size()));
 }
 
 void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
@@ -116,7 +116,7 @@ void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_
   check_evaluation_loss(totals, "test", place);
   for (const auto& [metric, value] :
        measured_metrics(totals, target_variation(run_.data->test), MetricPart::kTest))
-    tracker_.track_metric(metric->key, value);
+    recorder_.track_metric(metric->key, value);
 }
 
 void RunEvaluation::predictions(Engine& engine) {
@@ -132,7 +132,7 @@ void RunEvaluation::predictions(Engine& engine) {
   const std::vector<float> outputs = class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns,
                                                    run_.data->class_names.size());
   const bool by_sigmoid = columns > 1 && run_.config->loss.kind == LossOptions::Kind::kBceWithLogits;
-  tracker_.track_predictions(samples, outputs, run_.data->class_names, part, by_sigmoid);
+  recorder_.track_predictions(samples, outputs, run_.data->class_names, part, by_sigmoid);
 }
 
 }  // namespace sweep

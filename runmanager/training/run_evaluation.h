@@ -36,14 +36,14 @@ void check_training_loss(const Totals& totals, const TrainingPlace& place);
 /// epoch's last update has done.
 void check_weights(const Weights& weights, const TrainingPlace& place);
 
-/// Evaluates one run and hands the results to its tracker. Keeps references to all arguments of the
+/// Evaluates one run and hands the results to its recorder. Keeps references to all arguments of the
 /// constructor. Throws DivergedError where a loss is not finite. Not thread-safe.
 class RunEvaluation {
  public:
   /// `after_batch` is called after each batch of a pass and ends the pass by throwing.
-  RunEvaluation(const PreparedRun& run, TrackedRun& tracker, const ReportEvent& report,
+  RunEvaluation(const PreparedRun& run, RunRecorder& recorder, const ReportEvent& report,
                 std::function<void()> after_batch)
-      : run_(run), tracker_(tracker), report_(report), after_batch_(std::move(after_batch)) {}
+      : run_(run), recorder_(recorder), report_(report), after_batch_(std::move(after_batch)) {}
 
   /// The validation set before the first epoch, which makes epoch 0. Returns its record.
   const EpochRecord& validate_untrained(Engine& engine, double lr);
@@ -77,7 +77,7 @@ class RunEvaluation {
   Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, bool keeps_outputs);
 
   const PreparedRun& run_;
-  TrackedRun& tracker_;
+  RunRecorder& recorder_;
   const ReportEvent& report_;
   const std::function<void()> after_batch_;
   std::optional<double> validation_variation_;  // target_variation(), once it is needed

@@ -79,6 +79,7 @@ struct RunManager::Runs {
   RunManagerOptions options;
   std::vector<RunRecord> records = {};
   ImageGridCache grids = {};
+  std::unique_ptr<RunRecorder> recorder = {};  // of the open run
 };
 
 RunManager::RunManager(RunManagerOptions options) : runs_(new Runs{.options = std::move(options)}) {
@@ -107,9 +108,10 @@ void RunManager::check_ended(const char* call) const {
 void RunManager::begin_run(const Run& run, const Network* network, const DataLoader* loader) {
   check_ended("begin_run");
   runs_->open_record(run.name, [&](RunRecord& record) {
-    recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
-                                              runs_->grids, record);
+    runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
+                                                TrainedNetwork{network, loader}, runs_->grids, record);
   });
+  recorder_ = runs_->recorder.get();
 }
 
 void RunManager::resume_run(const Run& run, std::string_view text, const Network* network,
@@ -126,9 +128,10 @@ void RunManager::resume_run(const Run& run, std::string_view text, const Network
   if (progress.record.name != run.name || progress.record.params != run.params)
     throw DataError(where + " is that of another run, " + progress.record.name);
   runs_->open_record(run.name, [&](RunRecord& record) {
-    recorder_ = std::make_unique<RunRecorder>(runs_->recorder_options(), run, TrainedNetwork{network, loader},
-                                              progress, record);
+    runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
+                                                TrainedNetwork{network, loader}, progress, record);
   });
+  recorder_ = runs_->recorder.get();
 }
 
 std::string RunManager::progress() {
@@ -156,8 +159,8 @@ bool RunManager::keep_completed(const Run& run) {
 void RunManager::end_run(RunStatus status, std::string_view reason) {
   run("end_run");
   // Moved out, so that the run counts as ended even if its files cannot be written.
-  const std::unique_ptr<RunRecorder> ended = std::move(recorder_);
-  ended->end(status, reason);
+  recorder_ = nullptr;
+  std::exchange(runs_->recorder, nullptr)->end(status, reason);
 }
 
 const std::filesystem::path& RunManager::directory() const { return runs_->options.directory; }

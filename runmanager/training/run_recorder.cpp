@@ -58,7 +58,8 @@ std::int64_t step_of_start(const Run& run, const RunProgress& progress) {
 
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
                          ImageGridCache& grids, RunRecord& record)
-    : options_(std::move(options)),
+    : RunTracker(this),
+      options_(std::move(options)),
       directory_(options_.directory / run.name),
       record_(record),
       trained_(trained),
@@ -73,7 +74,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
 
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
                          const RunProgress& progress, RunRecord& record)
-    : options_(std::move(options)),
+    : RunTracker(this),
+      options_(std::move(options)),
       directory_(options_.directory / run.name),
       record_(record),
       trained_(trained) {
@@ -200,7 +202,7 @@ const Network& RunRecorder::network(const char* call) const {
   return *trained_.network;
 }
 
-void RunRecorder::end_training() {
+void RunRecorder::stop_clock() {
   if (epoch_->seconds) return;
   epoch_->seconds = now() - epoch_->begin;
   epoch_->wait_seconds = trained_.loader != nullptr ? trained_.loader->wait_seconds() : 0;
@@ -222,8 +224,8 @@ EpochRecord OpenEpoch::record(int number, double training_variation) const {
   return epoch;
 }
 
-const EpochRecord& RunRecorder::end_epoch() {
-  end_training();
+const EpochRecord& RunRecorder::close_epoch() {
+  stop_clock();
   const double begin = now();
   if (!training_variation_)
     training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;

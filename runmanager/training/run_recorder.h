@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -69,11 +68,11 @@ struct OpenEpoch {
 
 /// Writes the files of one run, from its first event to its final run.json. Keeps references to what
 /// `trained` names and to `record`, which hold until end() has returned. `record` is updated with every call,
-/// so that its owner always has the current state. What the training loop says comes by a RunTracker.
+/// so that its owner always has the current state. It is the RunTracker of the program's own training loop.
 ///
 /// Every call may throw IoError. Not thread-safe, except flush(). The destructor closes the events file and
 /// leaves run.json as it is: the run then counts as interrupted, as after the end of its process.
-class RunRecorder {
+class RunRecorder final : public RunTracker {
  public:
   /// Starts the run: removes the files of an earlier run of this name, opens the events file, and writes
   /// configuration, hparams, and the graph and the images of the first batch if `trained` has them. Encoded
@@ -89,9 +88,6 @@ class RunRecorder {
   /// cannot be read.
   RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
               const RunProgress& progress, RunRecord& record);
-
-  RunRecorder(const RunRecorder&) = delete;
-  RunRecorder& operator=(const RunRecorder&) = delete;
 
   /// Between epochs: how far events and training have got, which a checkpoint keeps so that the run can be
   /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run.
@@ -126,8 +122,8 @@ class RunRecorder {
   const Network& network(const char* call) const;
   /// Throws DeviceError, naming both, if the engine is on another device than the record says.
   void check_device(const Engine& engine) const;
-  void end_training();
-  const EpochRecord& end_epoch();
+  void stop_clock();
+  const EpochRecord& close_epoch();
   void save_record(Survives survives);
   void sync_events() const;
   void check_owner() const {
@@ -161,13 +157,6 @@ class RunRecorder {
   std::optional<OpenEpoch> epoch_;
   std::size_t restored_epochs_ = 0;
   std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared
-};
-
-/// The run of the program's own training loop.
-class TrackedRun final : public RunTracker {
- public:
-  explicit TrackedRun(std::unique_ptr<RunRecorder> recorder) : RunTracker(std::move(recorder)) {}
-  RunRecorder& recorder() const { return *recorder_; }
 };
 
 /// Records a run that cannot be trained here. `status` is kSkipped, or kFailed if that counts as a failure:

@@ -42,9 +42,6 @@ std::ptrdiff_t predicted_class(std::span<const float> row) {
 
 }  // namespace
 
-RunTracker::RunTracker(std::unique_ptr<RunRecorder> recorder) : recorder_(std::move(recorder)) {}
-RunTracker::~RunTracker() = default;
-
 RunRecorder& RunTracker::run(const char* call) const {
   if (!recorder_) throw std::logic_error(fmt::format("RunManager::{}() outside of a run", call));
   return *recorder_;
@@ -58,7 +55,7 @@ OpenEpoch& RunTracker::epoch(const char* call) const {
 
 OpenEpoch& RunTracker::trained_epoch(const char* call) const {
   OpenEpoch& epoch = this->epoch(call);
-  recorder_->end_training();
+  recorder_->stop_clock();
   return epoch;
 }
 
@@ -206,7 +203,7 @@ void RunTracker::track_validation(const Totals& totals, double variation) {
 
 const EpochRecord& RunTracker::end_epoch() {
   epoch("end_epoch");
-  return recorder_->end_epoch();
+  return recorder_->close_epoch();
 }
 
 void RunTracker::track_predictions(const Subset& samples, std::span<const float> outputs,

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,16 +103,15 @@ class RunTracker {
   const RunRecord& record() const;
 
  protected:
-  /// `recorder`: of the open run, null if none is.
-  explicit RunTracker(std::unique_ptr<RunRecorder> recorder = nullptr);
-  ~RunTracker();
+  explicit RunTracker(RunRecorder* recorder = nullptr) : recorder_(recorder) {}
+  ~RunTracker() = default;
   /// The open run, and its open epoch. Throw std::logic_error, naming `call`, if there is none.
   RunRecorder& run(const char* call) const;
   OpenEpoch& epoch(const char* call) const;
   /// The same, and ends the part of the epoch that trains.
   OpenEpoch& trained_epoch(const char* call) const;
 
-  std::unique_ptr<RunRecorder> recorder_;  // of the open run
+  RunRecorder* recorder_;  // of the open run; null: none is
 };
 
 }  // namespace sweep

@@ -102,8 +102,7 @@ class RunTrainer {
         if (options_.owner)
           take_over_run(options_.directory / config_.name, options_.owner->id, *run_.network,
                         recorder_options.check_owner, point);
-        tracker_.emplace(
-            std::make_unique<RunRecorder>(recorder_options, run, trained, old->progress, record_));
+        recorder_.emplace(recorder_options, run, trained, old->progress, record_);
       } catch (const ReadError&) {
         throw;  // as in find_resume_point()
       } catch (const DataError& error) {
@@ -112,27 +111,25 @@ class RunTrainer {
         engine_.reset();
       }
     }
-    if (!old)
-      tracker_.emplace(
-          std::make_unique<RunRecorder>(recorder_options, run, trained, *options_.image_grids, record_));
-    evaluation_.emplace(run_, *tracker_, report_, [this] { after_batch(); });
-    log_.emplace(tracker_->run_directory() / kLogFile, /*is_new=*/!old && !options_.owner);
+    if (!old) recorder_.emplace(recorder_options, run, trained, *options_.image_grids, record_);
+    evaluation_.emplace(run_, *recorder_, report_, [this] { after_batch(); });
+    log_.emplace(recorder_->run_directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
-      if (const std::size_t restored = tracker_->recorder().restored_epochs(); restored > 0)
+      if (const std::size_t restored = recorder_->restored_epochs(); restored > 0)
         log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
       if (point.is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       const std::optional<int> best = old->progress.record.best_epoch;
-      if (resume_best_file(config_, tracker_->run_directory(), best, epoch_)) record_.best_epoch = best;
+      if (resume_best_file(config_, recorder_->run_directory(), best, epoch_)) record_.best_epoch = best;
       for (const EpochRecord& epoch : record_.epochs)
         if (watch_) watch_->add(epoch);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
     } else if (continues(config_)) {
-      Checkpoint start = read_checkpoint(tracker_->run_directory() / kStartFile, *run_.network);
-      tracker_->recorder().inherit(start.progress.record);
+      Checkpoint start = read_checkpoint(recorder_->run_directory() / kStartFile, *run_.network);
+      recorder_->inherit(start.progress.record);
       epoch_ = static_cast<int>(record_.epochs.size());
       steps_ = start.progress.position.batches;
       resumed_ = std::move(start.state);
@@ -146,11 +143,10 @@ class RunTrainer {
 
   // One that the run goes on from is kept until a newer one is on disk.
   void open_checkpoint(bool resumed, bool from_previous) {
-    const std::filesystem::path path = tracker_->run_directory() / kCheckpointFile;
-    checkpoint_.emplace(path, *run_.network,
-                        [this](Survives survives) { tracker_->recorder().flush(survives); });
+    const std::filesystem::path path = recorder_->run_directory() / kCheckpointFile;
+    checkpoint_.emplace(path, *run_.network, [this](Survives survives) { recorder_->flush(survives); });
     if (!resumed) return;
-    if (from_previous) link_file_atomically(tracker_->run_directory() / kPreviousCheckpointFile, path);
+    if (from_previous) link_file_atomically(recorder_->run_directory() / kPreviousCheckpointFile, path);
     checkpoint_->keep_existing();
   }
 
@@ -192,7 +188,7 @@ class RunTrainer {
     }
     const std::optional<Placement> placement = prepare_engine(*engine_, run_, loader_);
     const double seconds = options_.clock() - begin;
-    tracker_->track_setup(seconds, placement);
+    recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_names().of(*placement)) : "");
     if (config_.evaluate_first) evaluate_untrained();
@@ -214,7 +210,7 @@ class RunTrainer {
   void restore_best() {
     if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
     finish_epoch();
-    const std::filesystem::path file = tracker_->run_directory() / kBestFile;
+    const std::filesystem::path file = recorder_->run_directory() / kBestFile;
     const Checkpoint best = read_checkpoint(file, *run_.network);
     if (const int epoch = best.progress.record.epochs.back().epoch; epoch != *record_.best_epoch) {
       throw DataError(fmt::format("{}: is of epoch {}, not of the best epoch, {}", file.string(), epoch,
@@ -259,8 +255,8 @@ class RunTrainer {
     report_(TrainedBatches{.epoch = epoch_ + 1});
     engine_->take_device_seconds();
     engine_->take_communication_seconds();
-    tracker_->begin_epoch();
-    tracker_->track_learning_rate(schedule_.at(epoch_, 0).learning_rate);
+    recorder_->begin_epoch();
+    recorder_->track_learning_rate(schedule_.at(epoch_, 0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
@@ -270,26 +266,26 @@ class RunTrainer {
       ++untracked_;
       if (logged || untracked_ >= engine_->batches_between_totals()) {
         const Totals totals = track_totals(batch + 1);
-        if (logged) tracker_->track_batch(totals, steps_);
+        if (logged) recorder_->track_batch(totals, steps_);
         if (logged && config_.log.validation_batches > 0) log_validation_batches();
       }
       ++steps_;
       after_batch();
     }
     track_totals(batch);
-    tracker_->end_training();
-    if (const auto seconds = engine_->take_device_seconds()) tracker_->track_device_seconds(*seconds);
+    recorder_->end_training();
+    if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (const auto seconds = engine_->take_communication_seconds())
-      tracker_->track_communication_seconds(*seconds);
+      recorder_->track_communication_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
-    if (config_.log.histograms) tracker_->track_parameters(*engine_);
+    if (config_.log.histograms) recorder_->track_parameters(*engine_);
     evaluation_->validate(*engine_, place(), may_be_last());
     finish_epoch();
     const double begin = options_.clock();
     TrainingState state = capture_state(*engine_);
     check_weights(state.weights, place());
     record_.logging_seconds += options_.clock() - begin;
-    const EpochRecord& epoch = tracker_->end_epoch();
+    const EpochRecord& epoch = recorder_->end_epoch();
     const bool is_best = watch_ && watch_->add(epoch) && keeps_best(config_);
     if (is_best) record_.best_epoch = epoch.epoch;
     start_checkpoint(epoch, std::move(state), is_best);
@@ -298,7 +294,7 @@ class RunTrainer {
   void log_validation_batches() {
     const double begin = options_.clock();
     if (const auto totals = evaluation_->validation_batches(*engine_, place(), steps_))
-      tracker_->recorder().record_validation_batch(*totals, steps_, options_.clock() - begin);
+      recorder_->record_validation_batch(*totals, steps_, options_.clock() - begin);
   }
 
   void profile() {
@@ -313,7 +309,7 @@ class RunTrainer {
     if (untracked_ == 0) return {};
     const Totals totals = engine_->take_totals();
     check_training_loss(totals, place(end - untracked_, end));
-    tracker_->track(totals);
+    recorder_->track(totals);
     report_(TrainedBatches{.epoch = epoch_ + 1,
                            .count = static_cast<std::size_t>(std::exchange(untracked_, 0)),
                            .totals = totals});
@@ -329,15 +325,14 @@ class RunTrainer {
     finish_epoch();
     report_(RunPhase{std::string(kWritesFiles)});
     log_end(*log_, record_.metrics, status, reason);
-    tracker_->recorder().end(status, reason);
+    recorder_->end(status, reason);
   }
 
   // Starts to write the epoch's checkpoint; training goes on meanwhile. `state` is a copy, so that it stays
   // that of this epoch.
   void start_checkpoint(const EpochRecord& epoch, TrainingState state, bool is_best) {
     const double begin = options_.clock();
-    checkpoint_->start(std::move(state), record_, tracker_->recorder().position(steps_), is_best,
-                       config_.epochs == 1);
+    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), is_best, config_.epochs == 1);
     unfinished_ = epoch;
     record_.logging_seconds += options_.clock() - begin;
   }
@@ -368,12 +363,12 @@ class RunTrainer {
   const RunSchedule schedule_{config_, static_cast<std::int64_t>(loader_.batch_count())};
   std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);
   RunRecord record_;
-  std::optional<TrackedRun> tracker_;        // refers to loader_ and record_
-  std::optional<RunEvaluation> evaluation_;  // refers to tracker_
+  std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
+  std::optional<RunEvaluation> evaluation_;  // refers to recorder_
   std::unique_ptr<Engine> engine_;
   std::exception_ptr not_made_;  // why begin() has no engine
   std::optional<LogFile> log_;
-  std::optional<CheckpointWriter> checkpoint_;  // its thread uses tracker_, so it is destroyed first
+  std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
   int threads_ = 0, epoch_ = 0;                 // of engine_; from 0, unlike in records and messages
   // Batches: since the last take_totals(); in this run, earlier starts included.

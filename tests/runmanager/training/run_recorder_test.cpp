@@ -18,17 +18,13 @@ class RunRecorderTest : public test::RunFiles {
             .clock = [this] { return seconds_; },
             .learning_rate = [](int) { return 0.5; }};
   }
-  TrackedRun begin() {
-    return TrackedRun(
-        std::make_unique<RunRecorder>(options(), run_, TrainedNetwork{&network_, &loader_}, grids_, record_));
-  }
-  TrackedRun resume(const RunProgress& progress) {
-    return TrackedRun(std::make_unique<RunRecorder>(options(), run_, TrainedNetwork{&network_, &loader_},
-                                                    progress, record_));
+  RunRecorder begin() { return {options(), run_, {&network_, &loader_}, grids_, record_}; }
+  RunRecorder resume(const RunProgress& progress) {
+    return {options(), run_, {&network_, &loader_}, progress, record_};
   }
   // The progress of a run of so many epochs of a second whose process was then killed.
   RunProgress killed_after(int epochs) {
-    TrackedRun run = begin();
+    RunRecorder run = begin();
     for (int epoch = 0; epoch < epochs; ++epoch) {
       run.begin_epoch();
       run.track_learning_rate(0.5);
@@ -36,8 +32,8 @@ class RunRecorderTest : public test::RunFiles {
       seconds_ += 1;
       run.end_epoch();
     }
-    run.recorder().flush(Survives::kPowerCut);
-    return {run.record(), run.recorder().position(epochs)};
+    run.flush(Survives::kPowerCut);
+    return {run.record(), run.position(epochs)};
   }
 
   ImageGridCache grids_;
@@ -47,7 +43,7 @@ class RunRecorderTest : public test::RunFiles {
 TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   RunProgress progress;
   {
-    TrackedRun run = begin();
+    RunRecorder run = begin();
     run.track_setup(0.75, Placement::kHost);
     for (int epoch = 0; epoch < 2; ++epoch) {
       run.begin_epoch();
@@ -57,8 +53,8 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
       seconds_ += 1;
       run.end_epoch();
     }
-    progress = {run.record(), run.recorder().position(2)};
-    run.recorder().end(RunStatus::kCompleted, "");
+    progress = {run.record(), run.position(2)};
+    run.end(RunStatus::kCompleted, "");
   }
   const auto points = [this](const std::string& tag) {
     std::vector<double> found;
@@ -73,9 +69,9 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(record().placement, "host");
   EXPECT_EQ(record().epochs[1]["device_seconds"], 2.5);
 
-  TrackedRun resumed = resume(progress);
+  RunRecorder resumed = resume(progress);
   resumed.track_setup(5, Placement::kDevice);
-  resumed.recorder().end(RunStatus::kCompleted, "");
+  resumed.end(RunStatus::kCompleted, "");
   EXPECT_EQ(record().setup_seconds, 0.75) << "of the first start";
   EXPECT_EQ(record().placement, "device") << "of the last start";
   EXPECT_EQ(record().epochs.size(), 2u);
@@ -101,8 +97,8 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
     for (const std::string& name : tbwriter::list_event_files(run_directory()))
       std::filesystem::remove(run_directory() / name);
     if (size > 0) tbwriter::spill(run_directory() / file, whole.substr(0, size));
-    TrackedRun resumed = resume(progress);
-    resumed.recorder().end(RunStatus::kInterrupted, "");
+    RunRecorder resumed = resume(progress);
+    resumed.end(RunStatus::kInterrupted, "");
     EXPECT_EQ(points(), wanted);
     EXPECT_EQ(record_.epochs.size(), 3u);
   }
@@ -111,9 +107,9 @@ TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
 TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   RunProgress progress = killed_after(1);
   progress.position.events_file = "events.out.tfevents.1.elsewhere";
-  TrackedRun resumed = resume(progress);
-  EXPECT_EQ(resumed.recorder().restored_epochs(), 1u);
-  resumed.recorder().end(RunStatus::kCompleted, "");
+  RunRecorder resumed = resume(progress);
+  EXPECT_EQ(resumed.restored_epochs(), 1u);
+  resumed.end(RunStatus::kCompleted, "");
   EXPECT_THAT(values_of("Loss/train"), SizeIs(1));
   EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
 }
