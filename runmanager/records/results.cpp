@@ -1,9 +1,7 @@
 #include "runmanager/records/results.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -170,30 +168,13 @@ Json epoch_json(const RunRecord& run, const EpochRecord& epoch) {
 
 using Row = std::vector<std::string>;
 
-Row params_row(const Params& params, const std::vector<std::string>& keys) {
-  Row cells;
-  for (const std::string& key : keys) cells.push_back(param_text(params, key));
-  return cells;
-}
-
 // The rows or members that repeats have for each epoch.
 constexpr std::pair<std::string_view, double Spread::*> kSpreadParts[] = {
     {kMeanStatus, &Spread::mean}, {kDeviationStatus, &Spread::deviation}};
 
-std::string repeats_csv(const CompletedRepeats& repeats, const Columns& columns, const Row& params) {
-  std::string csv;
-  for (const EpochSpreads& epoch : spreads_of(repeats)) {
-    for (const auto& [status, part] : kSpreadParts) {
-      Row cells = {repeats.name, std::string(status), std::to_string(epoch.epoch)};
-      for (const Metric* metric : columns) {
-        const auto spread = epoch.values.find(metric);
-        cells.push_back(spread != epoch.values.end() ? csv_number(spread->second.*part) : "");
-      }
-      cells.insert(cells.end(), params.begin(), params.end());
-      csv += csv_row(cells);
-    }
-  }
-  return csv;
+std::optional<double> spread_at(const EpochSpreads& epoch, double Spread::*part, const Metric& metric) {
+  const auto spread = epoch.values.find(&metric);
+  return spread == epoch.values.end() ? std::nullopt : std::optional(spread->second.*part);
 }
 
 Json repeats_json(const CompletedRepeats& repeats, const Columns& columns) {
@@ -205,11 +186,8 @@ Json repeats_json(const CompletedRepeats& repeats, const Columns& columns) {
   for (const EpochSpreads& epoch : spreads_of(repeats)) {
     for (const auto& [status, part] : kSpreadParts) {
       Json& member = json[std::string(status)].emplace_back(Json{{"epoch", epoch.epoch}});
-      for (const Metric* metric : columns) {
-        const auto spread = epoch.values.find(metric);
-        member[std::string(metric->key)] =
-            spread != epoch.values.end() ? json_number(spread->second.*part) : Json();
-      }
+      for (const Metric* metric : columns)
+        member[std::string(metric->key)] = json_number(spread_at(epoch, part, *metric));
     }
   }
   return json;
@@ -231,29 +209,34 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
   for (const std::string& key : keys) header.push_back(param_title(key, others));
   if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
+  // `cells`: run, status and epoch.
+  const auto add_row = [&](Row cells, const Params& params, const std::string& jobs, const auto& cell_of) {
+    for (const Metric* metric : columns) cells.push_back(cell_of(*metric));
+    for (const std::string& key : keys) cells.push_back(param_text(params, key));
+    if (shared) cells.push_back(jobs);
+    csv += csv_row(cells);
+  };
   for (const RunRecord& run : runs) {
     const Lineage lineage = lineage_of(run.config);
-    const auto add_row = [&](const std::string& epoch, const Params& params, const auto& value_of) {
-      Row cells = {run.name, std::string(to_string(run.status)), epoch};
-      for (const Metric* metric : columns) cells.push_back(csv_cell(*metric, value_of(*metric)));
-      std::ranges::move(params_row(params, keys), std::back_inserter(cells));
-      if (shared) cells.push_back(std::to_string(run.jobs));
-      csv += csv_row(cells);
-    };
+    const std::string status(to_string(run.status)), jobs = std::to_string(run.jobs);
     for_each_epoch(run, [&](const EpochRecord& epoch) {
-      add_row(std::to_string(epoch.epoch), params_at(lineage, run.params, epoch.epoch),
-              [&](const Metric& metric) { return value_at(metric, run, epoch); });
+      add_row({run.name, status, std::to_string(epoch.epoch)}, params_at(lineage, run.params, epoch.epoch),
+              jobs, [&](const Metric& metric) { return csv_cell(metric, value_at(metric, run, epoch)); });
     });
     if (run.epochs.empty() && !run.untrained) {
-      add_row("", run.params, [&run](const Metric& metric) {
-        return metric.key == "run_seconds" ? run.run_seconds : std::nullopt;
+      add_row({run.name, status, ""}, run.params, jobs, [&run](const Metric& metric) {
+        return metric.key == "run_seconds" ? csv_cell(metric, run.run_seconds) : "";
       });
     }
   }
   for (const CompletedRepeats& repeats : completed_repeats(runs)) {
-    Row params = params_row(repeats.params, keys);
-    if (shared) params.emplace_back();
-    csv += repeats_csv(repeats, columns, params);
+    for (const EpochSpreads& epoch : spreads_of(repeats)) {
+      for (const auto& [status, part] : kSpreadParts) {
+        add_row(
+            {repeats.name, std::string(status), std::to_string(epoch.epoch)}, repeats.params, "",
+            [&, part = part](const Metric& metric) { return csv_number(spread_at(epoch, part, metric)); });
+      }
+    }
   }
   return csv;
 }
