@@ -1,8 +1,6 @@
 #include "runmanager/training/evaluation.h"
 
-#include <algorithm>
 #include <span>
-#include <utility>
 
 #include "core/data/data_loader.h"
 
@@ -60,25 +58,12 @@ std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::s
   return outputs;
 }
 
-std::pair<Subset, std::string_view> shown_samples(const Dataset& data) {
-  if (data.validation.count > 0) return {data.validation, "validation"};
-  if (data.test.count > 0) return {data.test, "test"};
-  return {data.train, "training"};
-}
-
 std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes) {
   if (columns > 1 || classes != 2) return outputs;
   std::vector<float> both;
   both.reserve(2 * outputs.size());
   for (const float output : outputs) both.insert(both.end(), {0.0f, output});
   return both;
-}
-
-std::size_t profiled_samples(const Device& device, std::size_t batch_size) {
-  // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
-  // GPU a small batch would measure kernel launches instead of the layers.
-  constexpr std::size_t kOnCpu = 32, kOnCuda = 1000;
-  return std::min(batch_size, device.type == DeviceType::kCpu ? kOnCpu : kOnCuda);
 }
 
 }  // namespace sweep

@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "core/data/dataset.h"
+#include "core/data/tensor_dataset.h"
 #include "core/engine/engine.h"
 
 namespace sweep {
@@ -25,16 +23,8 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
 std::vector<float> predict_samples(Engine& engine, const Subset& samples, std::size_t columns,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
-/// The samples whose predictions a run shows, and the name of their part: of validation, else of the test,
-/// else those of training.
-std::pair<Subset, std::string_view> shown_samples(const Dataset& data);
-
 /// `outputs` of a network for `classes` classes, `columns` per sample, with an output per class at least: of
 /// a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
 std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes);
-
-/// Samples of the batch whose layers are measured in one training step: a batch, but not more than is needed
-/// on this kind of device.
-std::size_t profiled_samples(const Device& device, std::size_t batch_size);
 
 }  // namespace sweep

@@ -111,11 +111,6 @@ std::string end_of_log(const std::filesystem::path& run_directory) {
   return text.empty() ? "" : "\nlog.txt ends with:\n" + text.substr(begin + (text[begin] == '\n'));
 }
 
-std::string begin_text(const PreparedRun& run, std::size_t batches) {
-  return fmt::format("run {} on {}: {} training samples in {} batches, {} parameters", run.config->name,
-                     run.device.name(), run.data->train.count, batches, run.network->parameter_count());
-}
-
 std::string epoch_text(const EpochRecord& epoch) {
   std::string text = part_text(epoch, MetricPart::kTraining);
   const std::string validation = part_text(epoch, MetricPart::kValidation);

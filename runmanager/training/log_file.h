@@ -12,7 +12,6 @@
 
 #include "core/base/file.h"
 #include "runmanager/records/results.h"
-#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
 
@@ -57,9 +56,6 @@ class LogFile {
 /// The last lines of the log.txt in a run's directory, for an error that tells what the run did before it:
 /// "\nlog.txt ends with:\n…"; "" if there is none.
 std::string end_of_log(const std::filesystem::path& run_directory);
-
-/// "run lr=0.1 on cpu: 60000 training samples in 600 batches, 44426 parameters".
-std::string begin_text(const PreparedRun& run, std::size_t batches);
 
 /// "epoch 2: loss 0.5, accuracy 0.85, validation loss 0.6, accuracy 0.8, 1.2 s, 50k images/s".
 std::string epoch_text(const EpochRecord& epoch);

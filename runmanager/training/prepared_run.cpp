@@ -4,13 +4,17 @@
 #include "runmanager/records/run_record_json.h"
 
 namespace sweep {
+namespace {
 
+// The seed from which a repeat draws its initial weights and dropout masks. Repeat 0 has the sweep's own.
 std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
   if (repeat == 0) return seed;
   const auto mixed = philox4x32({repeat, 0, 0, static_cast<std::uint32_t>(RandomUse::kInitialisation)},
                                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
 }
+
+}  // namespace
 
 EngineOptions engine_options(const RunConfig& config, const Device& device) {
   return {.device = device,

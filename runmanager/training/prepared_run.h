@@ -33,9 +33,6 @@ struct PreparedRun {
   int until_epoch = 0;                // it pauses after this epoch, from 1; 0: it does not
 };
 
-/// The seed from which a repeat draws its initial weights and dropout masks. Repeat 0 has the sweep's own.
-std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat);
-
 /// Everything except `threads`, which the trainer chooses, and `transform`, which is the data's.
 EngineOptions engine_options(const RunConfig& config, const Device& device);
 /// With `transform`.

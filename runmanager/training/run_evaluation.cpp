@@ -16,6 +16,13 @@
 namespace sweep {
 namespace {
 
+// The samples whose predictions a run shows, and the name of their part.
+std::pair<Subset, std::string_view> shown_samples(const Dataset& data) {
+  if (data.validation.count > 0) return {data.validation, "validation"};
+  if (data.test.count > 0) return {data.test, "test"};
+  return {data.train, "training"};
+}
+
 [[noreturn]] void throw_diverged(const TrainingPlace& place, const std::string& what) {
   throw DivergedError(
       fmt::format("diverged at epoch {}{}; try a smaller lr than {}", place.epoch, what, place.lr));
@@ -104,7 +111,10 @@ std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const Tr
 }
 
 void RunEvaluation::profile(Engine& engine) const {
-  DataLoader loader(run_.data->train, {.batch_size = profiled_samples(run_.device, run_.config->batch_size)});
+  // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
+  // GPU a small batch would measure kernel launches instead of the layers.
+  const std::size_t most = run_.device.type == DeviceType::kCpu ? 32 : 1000;
+  DataLoader loader(run_.data->train, {.batch_size = std::min(run_.config->batch_size, most)});
   loader.begin_epoch(0);
   if (const Batch* batch = loader.next())
     recorder_.track_profile(engine.profile(*batch), static_cast<std::int64_t>(batch->size()));

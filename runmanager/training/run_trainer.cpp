@@ -13,7 +13,6 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/epoch_watch.h"
-#include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
@@ -136,7 +135,9 @@ class RunTrainer {
       log_->info("continues {} after epoch {}", start.progress.record.name, epoch_);
     } else {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
-      log_->info("{}", begin_text(run_, loader_.batch_count()));
+      log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
+                 run_.device.name(), run_.data->train.count, loader_.batch_count(),
+                 run_.network->parameter_count());
     }
     report_(plan_of(run_, loader_.batch_count(), epoch_, record_));
   }
