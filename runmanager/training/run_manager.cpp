@@ -109,7 +109,7 @@ void RunManager::begin_run(const Run& run, const Network* network, const DataLoa
   check_ended("begin_run");
   runs_->open_record(run.name, [&](RunRecord& record) {
     runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
-                                                TrainedNetwork{network, loader}, runs_->grids, record);
+                                                    TrainedNetwork{network, loader}, runs_->grids, record);
   });
   recorder_ = runs_->recorder.get();
 }
@@ -129,7 +129,7 @@ void RunManager::resume_run(const Run& run, std::string_view text, const Network
     throw DataError(where + " is that of another run, " + progress.record.name);
   runs_->open_record(run.name, [&](RunRecord& record) {
     runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
-                                                TrainedNetwork{network, loader}, progress, record);
+                                                    TrainedNetwork{network, loader}, progress, record);
   });
   recorder_ = runs_->recorder.get();
 }
