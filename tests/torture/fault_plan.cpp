@@ -34,23 +34,12 @@ std::atomic<bool> begun{false};
 constexpr int kMaxFiles = 4096;
 std::atomic<bool> watched[kMaxFiles];
 
-bool is_worker() {
-  char text[4096];
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  const long length = ::syscall(SYS_read, fd, text, sizeof text - 1);
-  ::syscall(SYS_close, fd);
-  if (length <= 0) return false;
-  text[length] = '\0';
-  const std::size_t first = std::strlen(text) + 1;
-  return static_cast<long>(first) < length && std::strcmp(text + first, "worker") == 0;
-}
-
 __attribute__((constructor)) void read_plan() {
   const char* text = std::getenv("SWEEP_FAULT");
   if (text == nullptr) return;
   char role[16] = "", action[16] = "";
   if (std::sscanf(text, "%15[^:]:%15[^:]:%15[^:]:%ld", role, action, plan.function, &plan.at) != 4) {
-    std::fprintf(stderr, "fault_shim: cannot read SWEEP_FAULT=%s\n", text);
+    std::fprintf(stderr, "torture_shim: cannot read SWEEP_FAULT=%s\n", text);
     std::abort();
   }
   if (is_worker() != (std::strcmp(role, "worker") == 0)) return;
@@ -155,6 +144,17 @@ bool has_no_memory() {
 bool has_begun() { return begun; }
 
 int planned_error() { return plan.error; }
+
+bool is_worker() {
+  char text[4096];
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  const long length = ::syscall(SYS_read, fd, text, sizeof text - 1);
+  ::syscall(SYS_close, fd);
+  if (length <= 0) return false;
+  text[length] = '\0';
+  const std::size_t first = std::strlen(text) + 1;
+  return static_cast<long>(first) < length && std::strcmp(text + first, "worker") == 0;
+}
 
 bool is_watched(int fd) { return fd >= 0 && fd < kMaxFiles && watched[fd]; }
 void watch(int fd, bool value) {

@@ -1,5 +1,5 @@
 """Power cuts without a machine to switch off: the changes that a sweep makes to its files are recorded by
-write_log_shim.cpp and replayed up to some point, with and without what was not synced by then. Data that was not synced
+write_log.cpp and replayed up to some point, with and without what was not synced by then. Data that was not synced
 may be missing, torn or zeros; names that were not synced may be missing, but those of one directory appear in order.
 Then the same command starts again. This is what CrashMonkey and ALICE do.
 
@@ -159,8 +159,7 @@ class NoChance:
 
 
 def faster_clock(torture, scale):
-    shim = Path(torture.shim).with_name("libwrite_log_shim.so")
-    return os.environ | {"LD_PRELOAD": str(shim), "SWEEP_TIME_SCALE": str(scale)}
+    return os.environ | {"LD_PRELOAD": torture.shim, "SWEEP_TIME_SCALE": str(scale)}
 
 
 def record(torture):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Power cuts in a sweep of many short programs, whose files are synced with their whole file system.
 
-  short_program_cuts.py --program PROGRAM --shim LIBWRITE_LOG_SHIM
+  short_program_cuts.py --program PROGRAM --shim LIBTORTURE_SHIM
 
 The changes to files of a recorded sweep are replayed up to some point, see power_cuts.py. The same command then has
 to come to the same end, and what was on the disk when it ended is not run again.

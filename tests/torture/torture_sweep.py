@@ -169,7 +169,7 @@ def problems_of_shared_end(sweep, undisturbed, oracle):
 
 class TortureSweep(Starts):
     def __init__(self, arguments, directory, sweep, jobs=2):
-        """`sweep`: what its file says. arguments: program; seed; shim, that of fault_shim.cpp, if calls are to fail."""
+        """`sweep`: what its file says. arguments: program; seed; shim, torture_shim.cpp, if calls are to fail."""
         super().__init__(arguments.program, directory, arguments.seed)
         self.shim = str(Path(arguments.shim).resolve()) if "shim" in arguments else None
         self.name, self.jobs = sweep["name"], jobs
@@ -186,7 +186,7 @@ class TortureSweep(Starts):
         return self.directory / logdir / self.name
 
     def popen(self, logdir, words=(), fault=None, error=None, fault_directory=None, environment=os.environ, jobs=None, **options):
-        """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that.
+        """`fault` as fault_plan.h has it, with the number `error`; has_struck() then tells whether it came to that.
         Without `fault_directory`, calls on files of other sweeps and on data do not count."""
         environment = dict(environment)
         if fault:

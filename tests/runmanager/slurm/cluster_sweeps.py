@@ -19,7 +19,7 @@ ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 
 class ClusterSweeps(Starts):
     def __init__(self, arguments, cluster, directory):
-        """arguments: program; task_program, another one for the tasks, or None; seed; slow_shim, slow_worker_shim.cpp, or None: it
+        """arguments: program; task_program, another one for the tasks, or None; seed; slow_shim, torture_shim.cpp, or None: it
         keeps the runs of tasks going for `slow_milliseconds` at each message."""
         super().__init__(arguments.program, directory, arguments.seed)
         self.cluster = cluster

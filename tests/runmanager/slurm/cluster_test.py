@@ -115,7 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=os.path.abspath, required=True)
     parser.add_argument("--task-program", type=os.path.abspath, help="another program for the tasks")
-    parser.add_argument("--slow-shim", type=os.path.abspath, help="slow_worker_shim.cpp, for runs that take long on few cores")
+    parser.add_argument("--slow-shim", type=os.path.abspath, help="torture_shim.cpp, for runs that take long on few cores")
     parser.add_argument("--slow-milliseconds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=60, help="without --slow-shim: as many as take some seconds here")
     parser.add_argument("--rounds", type=int, default=1)
