@@ -4,20 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
+#include <map>
 #include <set>
 
 #include "core/base/text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/judge.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/repeats.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/report/answer_tables.h"
-#include "runmanager/report/curves_table.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/report/charts.h"
+#include "runmanager/sweepfile/key_path.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -26,29 +27,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+bool is_completed(const RunRecord& run) { return run.status == RunStatus::kCompleted; }
+
 std::string best_sentence(const ReportData& data) {
   if (data.runs.empty()) return "There are no runs.";
-  if (!data.best) {
-    const bool any = std::any_of(data.records.begin(), data.records.end(),
-                                 [](const RunRecord& run) { return run.status == RunStatus::kCompleted; });
-    return any ? "No completed run has a result to judge it by." : "No run is completed yet.";
-  }
+  const auto completed = std::ranges::count_if(data.records, is_completed);
+  if (!data.best)
+    return completed > 0 ? "No completed run has a result to judge it by." : "No run is completed yet.";
   const RunRecord& run = data.records[*data.best];
-  const std::string result =
-      fmt::format("{} {}", metric_text(run_metric(run, data.metric), data.metric), metric_title(data.metric));
-  const std::size_t completed = static_cast<std::size_t>(
-      std::count_if(data.records.begin(), data.records.end(),
-                    [](const RunRecord& other) { return other.status == RunStatus::kCompleted; }));
-  if (completed == 1)
-    return fmt::format("{} in the only completed run, {}.", result, run_label(data, *data.best, true));
+  const Metric& metric = data.metric();
+  const std::string result = fmt::format("{} {}", metric_text(metric, run_metric(run, metric)), metric.name),
+                    label = run_label(data, *data.best, true);
+  if (completed == 1) return fmt::format("{} in the only completed run, {}.", result, label);
   std::string test;
-  for (const char* name : {"test_accuracy", "test_rmse"}) {
-    const auto value = run_metric(run, name);
-    if (value && data.metric != name)
-      test = fmt::format(" ({} {})", metric_text(value, name), metric_title(name));
+  for (const char* key : {"test_accuracy", "test_rmse"}) {
+    const Metric& tested = metric_named(key);
+    const auto value = run_metric(run, tested);
+    if (value && &metric != &tested) test = fmt::format(" ({} {})", metric_text(tested, value), tested.name);
   }
-  return fmt::format("Best of {} runs: {}{} with {}.", completed, result, test,
-                     run_label(data, *data.best, true));
+  return fmt::format("Best of {} runs: {}{} with {}.", completed, result, test, label);
 }
 
 // "What matters most is lr: 0.01 is best with 85.01% on average, 0.001 worst with 78.78% (92% of all …)."
@@ -57,7 +54,7 @@ std::string effect_sentence(const Effect& effect, const Goal& goal, bool is_firs
   const auto worse = [&](const EffectLevel& a, const EffectLevel& b) {
     return goal.is_better(b.metric.mean, a.metric.mean);
   };
-  const EffectLevel& worst = *std::min_element(effect.levels.begin(), effect.levels.end(), worse);
+  const EffectLevel& worst = *std::ranges::min_element(effect.levels, worse);
   const bool may_be_chance = effect.p && *effect.p >= 0.05;
   return fmt::format("{}{}: {} is best with {} on average, {} worst with {} ({:.0f}% of all differences{}).",
                      is_first ? "What matters most is " : "", effect.keys[0], best.value,
@@ -66,7 +63,7 @@ std::string effect_sentence(const Effect& effect, const Goal& goal, bool is_firs
                      may_be_chance ? "; it may be chance" : "");
 }
 
-void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
+void tell_effects(const ReportData& data, std::vector<std::string>& sentences) {
   const std::vector<const Effect*> single = sorted_effects(data, 1);
   std::vector<std::string> without;
   int told = 0;
@@ -81,35 +78,32 @@ void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
   }
   if (!without.empty())
     sentences.push_back(fmt::format("{} {} the {} hardly at all.", fmt::join(without, ", "),
-                                    without.size() == 1 ? "changes" : "change", metric_title(data.metric)));
+                                    without.size() == 1 ? "changes" : "change", data.metric().name));
 }
 
 // The combination with the best mean: a single repeat may have been lucky.
-void add_best_mean(const ReportData& data, std::vector<std::string>& sentences) {
-  struct Mean {
-    std::string label;
-    std::size_t repeats;
-    Spread spread;
-  };
-  std::optional<Mean> best;
+void tell_best_mean(const ReportData& data, std::vector<std::string>& sentences) {
+  const Metric& metric = data.metric();
+  std::optional<Spread> best;
+  std::string sentence;
   for (const CurveSeries& series : curve_series(data)) {
     std::vector<double> values;
     for (const std::size_t run : series.runs) {
-      const auto value = run_metric(data.records[run], data.metric);
-      if (data.records[run].status == RunStatus::kCompleted && value) values.push_back(*value);
+      const auto value = run_metric(data.records[run], metric);
+      if (is_completed(data.records[run]) && value) values.push_back(*value);
     }
     if (values.size() < 2) continue;
     const Spread spread = spread_of(values);
-    const bool better = !best || data.goals[0].is_better(spread.mean, best->spread.mean);
-    if (std::isfinite(spread.mean) && better) best = {series.label, values.size(), spread};
+    if (!std::isfinite(spread.mean) || (best && !data.goals[0].is_better(spread.mean, best->mean))) continue;
+    best = spread;
+    sentence =
+        fmt::format("Best mean of {} repeats: {} ± {} with {}.", values.size(),
+                    metric_text(metric, spread.mean), metric_text(metric, spread.deviation), series.label);
   }
-  if (!best) return;
-  sentences.push_back(fmt::format("Best mean of {} repeats: {} ± {} with {}.", best->repeats,
-                                  metric_text(best->spread.mean, data.metric),
-                                  metric_text(best->spread.deviation, data.metric), best->label));
+  if (best) sentences.push_back(std::move(sentence));
 }
 
-void add_comparison(const ReportData& data, std::vector<std::string>& sentences) {
+void tell_comparison(const ReportData& data, std::vector<std::string>& sentences) {
   if (!data.compared) return;
   for (const ComparedValue& value : data.compared->values) {
     if (!value.ratio) continue;
@@ -119,25 +113,58 @@ void add_comparison(const ReportData& data, std::vector<std::string>& sentences)
   }
 }
 
-std::vector<std::string> shown_metrics(const ReportData& data) {
+// The value of a parameter as the run had it: a path may be cut among its parameters, and a network is named
+// there.
+Json value_of(const RunRecord& run, const std::string& key, const ParamValue& param) {
+  const JsonDocument config = document_of(run.config, run.name);
+  Problems ignored;
+  const std::optional<KeyPath> path =
+      is_command_file(config) ? KeyPath{"params", key}
+                              : resolve_key(key, JsonView(config).place(), KeyUse::kValue, ignored);
+  const Json complete = path ? *find_path(config, *path) : Json();
+  const bool is_name = complete.is_object() && key != "network" && !is_json_text(param);
+  return complete.is_null() || is_name ? to_json(param) : complete;
+}
+
+// "lr=0.01"; a text that would be read as something else is in quotes.
+std::string override_text(const std::string& key, const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  const bool is_plain =
+      !text.empty() && !Json::accept(text) && text.find_first_of(",[]{}\"") == std::string::npos;
+  return fmt::format("{}={}", key, is_plain ? text : value.dump());
+}
+
+std::string best_command(const ReportData& data) {
+  if (!data.is_search || !data.best || data.directories.size() != 1) return "";
+  const RunRecord& run = data.records[*data.best];
+  // Settings of a population's last epochs alone are another training.
+  if (run.config.is_object() && run.config.contains(kLineageKey)) return "";
+  std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
+  const bool is_program = run.config.is_object() && run.config.contains("command");
+  Json point = Json::object();
+  for (const auto& [key, value] : run.params) {
+    if (key == kRepeatKey) continue;
+    point[key] = value_of(run, key, value);
+    // A program's parameter may have the name of a key of the file.
+    words.push_back(override_text(is_program ? "params." + key : key, point[key]));
+  }
+  words.push_back("search.trials=1");
+  // Where the search begins at points of its file, which other values of the axes would not have.
+  if (data.files[0].value("search", Json()).contains("points"))
+    words.push_back("search.points=" + Json::array({point}).dump());
+  words.push_back(fmt::format("name={}-best", data.title));
+  return shell_command(words);
+}
+
+// Times are first in metric_names(); here they follow the metrics of quality.
+std::vector<const Metric*> shown_metrics(const ReportData& data) {
   std::vector<const RunRecord*> runs;
   for (const RunRecord& run : data.records) runs.push_back(&run);
-  std::vector<std::string> names = metric_names(runs);
-  // Times are first there; here they follow the metrics of quality.
-  std::stable_partition(names.begin(), names.end(), [](const std::string& name) {
-    return !is_time(name) && name != "images_per_second";
-  });
-  return names;
-}
-
-Json setting_cell(const SourceRun& run, const std::string& key) {
-  const std::string text = setting_text(run, key);
-  return text.empty() ? Json() : Json(text);
-}
-
-Json number_cell(const std::optional<double>& value, const std::string& metric) {
-  if (!value) return nullptr;
-  return Json::array({chart_number(value), metric_text(value, metric)});
+  std::vector<const Metric*> metrics;
+  for (const std::string& name : metric_names(runs)) metrics.push_back(&metric_named(name));
+  std::ranges::stable_partition(metrics,
+                                [](const Metric* metric) { return metric->part != MetricPart::kTime; });
+  return metrics;
 }
 
 const Json& member(const Json& object, const char* key) {
@@ -233,74 +260,68 @@ void add_times(const ReportData& data, Rows& rows) {
 }  // namespace
 
 Headline headline(const ReportData& data) {
-  Headline headline{best_sentence(data)};
-  add_best_mean(data, headline.more);
-  add_effects(data, headline.more);
-  add_comparison(data, headline.more);
+  Headline headline{.best = best_sentence(data), .command = best_command(data)};
+  tell_best_mean(data, headline.more);
+  tell_effects(data, headline.more);
+  tell_comparison(data, headline.more);
   return headline;
 }
 
 std::vector<std::string> run_notes(const ReportData& data) {
-  struct Note {
-    RunStatus status;
-    std::string reason;
-    std::size_t runs;
-  };
-  std::vector<Note> notes;
+  std::map<std::pair<RunStatus, std::string>, std::size_t> reasons;
+  std::vector<decltype(reasons)::const_iterator> notes;
   for (const RunRecord& run : data.records) {
-    if (run.status == RunStatus::kCompleted) continue;
-    const std::string error = run.error.value_or(""), reason = error.substr(0, error.find('\n'));
-    const auto found = std::find_if(notes.begin(), notes.end(), [&](const Note& note) {
-      return note.status == run.status && note.reason == reason;
-    });
-    if (found == notes.end()) {
-      notes.push_back({run.status, reason, 1});
-    } else {
-      ++found->runs;
-    }
+    if (is_completed(run)) continue;
+    const std::string error = run.error.value_or("");
+    const auto [found, is_new] = reasons.try_emplace({run.status, error.substr(0, error.find('\n'))});
+    if (is_new) notes.push_back(found);
+    ++found->second;
   }
   // Failures come first: a search prunes for many reasons.
-  std::ranges::stable_sort(notes, {}, &Note::status);
+  std::ranges::stable_sort(notes, {}, [](const auto& note) { return note->first.first; });
   std::vector<std::string> lines;
-  lines.reserve(notes.size());
-  for (const Note& note : notes)
-    lines.push_back(fmt::format("{} {}{}", counted(note.runs, "run"), to_string(note.status),
-                                note.reason.empty() ? "" : ": " + note.reason));
+  for (const auto& note : notes) {
+    const auto& [status, reason] = note->first;
+    lines.push_back(fmt::format("{} {}{}", counted(note->second, "run"), to_string(status),
+                                reason.empty() ? "" : ": " + reason));
+  }
   return lines;
 }
 
 RunsTable runs_table(const ReportData& data) {
   RunsTable table{.columns = {{"title", "kind"}}, .cells = {}};
-  std::vector<std::function<Json(std::size_t)>> cells;
-  const auto add = [&](const std::string& title, const char* kind, std::function<Json(std::size_t)> cell) {
+  table.cells.rows.resize(data.runs.size());
+  const auto add = [&](std::string_view title, const char* kind, const auto& cell) {
     table.columns.rows.push_back({title, kind});
-    cells.push_back(std::move(cell));
+    for (std::size_t run = 0; run < data.runs.size(); ++run)
+      table.cells.rows[run].push_back(cell(data.records[run], run));
   };
+  const auto any = [&](const auto& has) { return std::ranges::any_of(data.records, has); };
   std::vector<std::string> keys = data.keys;
-  if (has_repeats(data)) keys.emplace_back(kRepeatKey);
+  if (any([](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; }))
+    keys.emplace_back(kRepeatKey);
   for (const std::string& key : keys)
-    add(key, "setting", [&data, key](std::size_t run) { return setting_cell(data.runs[run], key); });
-  if (keys.empty()) add("run", "setting", [&](std::size_t run) { return Json(data.records[run].name); });
-  add("status", "text", [&](std::size_t run) { return Json(to_string(data.records[run].status)); });
-  const auto parent = [&data](std::size_t run) {
-    const Lineage lineage = lineage_of(data.records[run].config);
-    return lineage.empty() ? Json()
-                           : Json(fmt::format("{} after {}", lineage.back().run, lineage.back().until));
-  };
-  if (std::ranges::any_of(data.records, [](const RunRecord& run) { return !lineage_of(run.config).empty(); }))
-    add("continues", "text", parent);
-  add("epochs", "number", [&](std::size_t run) {
-    const std::size_t epochs = data.records[run].epochs.size();
+    add(key, "setting", [&](const RunRecord&, std::size_t run) {
+      const std::string text = setting_text(data.runs[run], key);
+      return text.empty() ? Json() : Json(text);
+    });
+  if (keys.empty()) add("run", "setting", [](const RunRecord& run, std::size_t) { return run.name; });
+  add("status", "text", [](const RunRecord& run, std::size_t) { return to_string(run.status); });
+  if (any([](const RunRecord& run) { return !lineage_of(run.config).empty(); }))
+    add("continues", "text", [](const RunRecord& run, std::size_t) {
+      const Lineage lineage = lineage_of(run.config);
+      return lineage.empty() ? Json()
+                             : Json(fmt::format("{} after {}", lineage.back().run, lineage.back().until));
+    });
+  add("epochs", "number", [](const RunRecord& run, std::size_t) {
+    const std::size_t epochs = run.epochs.size();
     return epochs == 0 ? Json() : Json::array({epochs, std::to_string(epochs)});
   });
-  for (const std::string& metric : shown_metrics(data))
-    add(metric_title(metric), "number", [&data, metric](std::size_t run) {
-      return number_cell(run_metric(data.records[run], metric), metric);
+  for (const Metric* metric : shown_metrics(data))
+    add(metric->name, "number", [&](const RunRecord& run, std::size_t) {
+      const std::optional<double> value = run_metric(run, *metric);
+      return value ? Json::array({chart_number(value), metric_text(*metric, value)}) : Json();
     });
-  for (std::size_t run = 0; run < data.runs.size(); ++run) {
-    std::vector<Json>& row = table.cells.rows.emplace_back();
-    for (const auto& cell : cells) row.push_back(cell(run));
-  }
   return table;
 }
 

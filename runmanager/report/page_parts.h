@@ -12,6 +12,9 @@ namespace sweep {
 struct Headline {
   std::string best;  // "The best run reaches 91.20% validation accuracy: lr=0.01, …"; or why there is none
   std::vector<std::string> more{};  // what settings change, how devices compare
+  /// What a person types to train the best run of a search again, as a sweep of its own; "" if there is none.
+  /// A search whose file has "points" has none: they would be outside of the axes.
+  std::string command{};
 };
 
 Headline headline(const ReportData& data);

@@ -9,14 +9,10 @@
 #include "core/base/file.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/records/run_metric.h"
-#include "runmanager/report/answer_tables.h"
-#include "runmanager/report/chart_specs.h"
-#include "runmanager/report/curves_table.h"
+#include "runmanager/report/charts.h"
 #include "runmanager/report/page.h"
 #include "runmanager/report/page_parts.h"
 #include "runmanager/report/run_pictures.h"
-#include "runmanager/report/setting_tables.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -24,27 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-Json charts_json(const Charts& charts) {
-  Json list = Json::array();
-  for (const Chart& chart : charts.charts) {
-    Json data = Json::object();
-    for (const auto& [name, table] : chart.data) data[name] = table;
-    list.push_back({{"id", chart.id},
-                    {"kind", chart.kind},
-                    {"title", chart.title},
-                    {"summary", chart.summary},
-                    {"spec", chart.spec},
-                    {"data", std::move(data)}});
-  }
-  return list;
-}
-
-Json tables_json(const Charts& charts) {
-  Json tables = Json::object();
-  for (const auto& [name, table] : charts.tables) tables[name] = table_json(table);
-  return tables;
-}
 
 std::string picture_title(const RunPicture& picture) {
   if (picture.tag == "images") return "First batch";
@@ -88,35 +63,32 @@ Json report_model(const ReportData& data, const std::string& date) {
   const Charts charts = charts_of(data);
   const Headline answer = headline(data);
   const RunsTable runs = runs_table(data);
-  Json series = Json::array();  // of each series its runs
+  Json series = Json::array(), labels = Json::array();
   for (const CurveSeries& one : curve_series(data)) series.push_back(one.runs);
-  Json labels = Json::array();
   for (std::size_t run = 0; run < data.runs.size(); ++run) labels.push_back(run_label(data, run, true));
   return {{"title", data.title},
           {"date", date},
           {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
           {"vega", has_vega()},
-          {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", best_command(data)}}},
-          {"metric", metric_title(data.metric)},
+          {"answer", {{"best", answer.best}, {"more", answer.more}, {"command", answer.command}}},
+          {"metric", data.metric().name},
           {"keys", data.keys},
           {"best", data.best ? Json(*data.best) : Json()},
           {"labels", std::move(labels)},
           {"ended",
            std::ranges::count_if(data.records, [](const RunRecord& run) { return has_ended(run.status); })},
           {"series_runs", std::move(series)},
-          {"columns", table_json(runs.columns)},
-          {"runs", table_json(runs.cells)},
+          {"columns", runs.columns},
+          {"runs", runs.cells},
           {"notes", run_notes(data)},
-          {"charts", charts_json(charts)},
+          {"charts", charts.charts},
           {"remarks", charts.remarks},
-          {"tables", tables_json(charts)},
+          {"tables", charts.tables},
           {"compared", compared_title(data)},
           {"no_effects", data.no_effects},
-          {"interactions", table_json(interactions_table(data))},
-          {"front", table_json(front_table(data))},
           {"pictures", pictures_json(data)},
-          {"provenance", table_json(provenance_rows(data))},
-          {"files", table_json(sweep_files(data))}};
+          {"provenance", provenance_rows(data)},
+          {"files", sweep_files(data)}};
 }
 
 std::vector<fs::path> write_chart_specs(const ReportData& data, const fs::path& folder) {

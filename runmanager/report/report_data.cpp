@@ -125,7 +125,6 @@ ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals, bool 
   std::erase(data.keys, kRepeatKey);
   data.short_texts = short_texts(data);
   data.goals = default_goals(data.records, goals);
-  data.metric = data.goals[0].metric->key;
   data.best = best_run(data.records, data.goals);
   answer(data);
   return data;
@@ -152,12 +151,6 @@ ReportData read_report_data(const std::vector<fs::path>& directories) {
   return data;
 }
 
-std::string metric_title(std::string_view metric) { return std::string(metric_named(metric).name); }
-
-std::string metric_axis_title(std::string_view metric) {
-  return metric_title(metric) + (is_time(metric) ? ", s" : "");
-}
-
 std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   std::vector<std::string> parts;
   for (const std::string& key : data.keys) {
@@ -172,25 +165,8 @@ std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
   return parts.empty() ? data.records[run].name : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-bool has_repeats(const ReportData& data) {
-  return std::any_of(data.records.begin(), data.records.end(),
-                     [](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; });
-}
-
-Json table_json(const ChartTable& table) {
-  Json json = {{"columns", table.columns}, {"rows", Json::array()}};
-  for (const auto& row : table.rows) json["rows"].push_back(row);
-  return json;
-}
-
-Json objects_json(const ChartTable& table) {
-  Json json = Json::array();
-  for (const auto& row : table.rows) {
-    Json object = Json::object();
-    for (std::size_t i = 0; i < table.columns.size(); ++i) object[table.columns[i]] = row[i];
-    json.push_back(std::move(object));
-  }
-  return json;
+void to_json(Json& json, const ChartTable& table) {
+  json = {{"columns", table.columns}, {"rows", table.rows}};
 }
 
 Json chart_number(const std::optional<double>& value) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,7 +29,6 @@ struct ReportData {
   std::vector<std::string> keys;   // what differs between the runs that have results, without the repeat
   std::map<SettingText, std::string> short_texts;  // what labels have in place of long numbers
   Goals goals;                                     // by which runs are judged
-  std::string metric;                              // the key of the first one
   std::optional<std::size_t> best;                 // of `runs`
   std::optional<Effects> effects;                  // of all runs of one sweep; none if they cannot be told
   std::string no_effects;                          // why not; "" if there are
@@ -38,6 +36,9 @@ struct ReportData {
   std::map<std::string, bool> by_logarithm;  // keys that are ranges of the search: whether of logarithms
   std::optional<Importances> importances;    // of a search, once enough trials have ended
   std::optional<Comparison> compared;        // in the seconds of an epoch or run: devices, else sweeps
+
+  /// Of the first goal.
+  const Metric& metric() const { return *goals[0].metric; }
 };
 
 /// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
@@ -47,17 +48,9 @@ ReportData read_report_data(const std::vector<std::filesystem::path>& directorie
 /// of one sweep.
 ReportData report_data_of(std::vector<SourceRun> runs, const Goals& goals = {}, bool is_search = false);
 
-/// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
-std::string metric_title(std::string_view metric);
-/// The same with its unit: "time per epoch, s".
-std::string metric_axis_title(std::string_view metric);
-
 /// "lr=0.01, batch_size=100": what distinguishes runs[run] from the others; its name if nothing does.
 /// `repeats`: also the number of the repeat.
 std::string run_label(const ReportData& data, std::size_t run, bool repeats);
-
-/// Whether some runs differ only in their seed.
-bool has_repeats(const ReportData& data);
 
 /// Named columns, and a value per column in each row: a text, a number, a boolean, or null.
 struct ChartTable {
@@ -66,10 +59,7 @@ struct ChartTable {
 };
 
 /// {"columns": […], "rows": [[…], …]}: short for large tables.
-nlohmann::ordered_json table_json(const ChartTable& table);
-
-/// [{column: value, …}, …], as Vega's data are.
-nlohmann::ordered_json objects_json(const ChartTable& table);
+void to_json(nlohmann::ordered_json& json, const ChartTable& table);
 
 /// The number, or null for none and for what no chart can show: NaN and infinities.
 nlohmann::ordered_json chart_number(const std::optional<double>& value);

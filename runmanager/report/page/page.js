@@ -78,7 +78,6 @@
   function applyFocus(chart, view) {
     const focus = Selection.focus();
     const ids = focus && (chart.kind === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
-    if (!["curves", "coordinates", "goals", "times", "progress", "slice", "schedule"].includes(chart.kind)) return;
     view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
   }
 
@@ -226,8 +225,8 @@
   // ---- the other parts
   function showEffects() {
     const pair = byId("interactions"), section = byId("effects");
-    const add = (title, table, caption, most = table.rows.length) => {
-      if (!table.rows.length) return;
+    const add = (title, table, caption, most = table?.rows.length) => {
+      if (!table?.rows.length) return;
       const box = element("div"), scroll = element("div", undefined, "scroll tall");
       scroll.tabIndex = 0;
       scroll.setAttribute("role", "group");
@@ -237,9 +236,9 @@
       box.append(element("h3", title), element("p", caption, "hint"), scroll);
       pair.append(box);
     };
-    add("Two settings together", model.interactions,
+    add("Two settings together", model.tables.interactions,
         "What pairs do beyond their own effects; p: how likely chance alone makes such a difference.", 12);
-    add("Fast and good", model.front, "No other combination is both faster and better than these.");
+    add("Fast and good", model.tables.front, "No other combination is both faster and better than these.");
     if (section.hidden && model.no_effects && model.keys.length) {
       section.hidden = false;
       section.querySelector(".hint").textContent = `Not shown: ${model.no_effects}`;

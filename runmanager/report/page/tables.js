@@ -8,7 +8,8 @@ const Tables = (() => {
     return made;
   }
 
-  const shown = (value) => value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value)
+  const shown = (value) => value === null || value === undefined ? "–" : typeof value === "boolean" ? (value ? "◆" : "")
+      : typeof value === "object" ? JSON.stringify(value)
       : typeof value === "number" ? String(+value.toPrecision(6)) : String(value);
 
   // A table with a head; `rows` of texts and numbers.
@@ -31,39 +32,18 @@ const Tables = (() => {
     return table;
   }
 
-  // What a chart shows: the last of its tables. `tables`: all those of the model.
+  // What a chart shows. `tables`: all those of the model.
   function ofChart(chart, tables) {
-    const rows = tables[Object.values(chart.data).at(-1)];
-    const signal = (name) => Charts.named(chart.spec.signals, name).value;
-    // As other tables show them.
-    const number = (value) => value !== null && signal("axisFormat").endsWith("%") ? `${(100 * value).toFixed(2)}%` : value;
-    switch (chart.kind) {
-      case "curves": {
-        const label = new Map(tables.series.map((row) => [row.series, row.label]));
-        return simple(["run", "part", signal("position"), "value"], rows.filter((row) => row.measure === signal("measure"))
-            .map((row) => [label.get(row.series), row.part, row.epoch, number(row.value)]));
-      }
-      case "coordinates":
-        return simple(tables.axes.map(({title}) => title), rows.map((row) => tables.axes.map(({axis}) => row[axis])));
-      case "effects":
-        return simple(["setting", "value", "mean", "95 % from", "to"], rows.filter((row) => row.level)
-            .map((row) => [row.setting, row.value, row.text, number(row.low), number(row.high)]));
-      case "importances":
-        return simple(["setting", "importance", "best trials have"], rows.map((row) => [row.setting, row.text, row.best]));
-      case "progress":
-        return simple(["trial", "settings", "result", "ended"], rows.map((row) => [row.trial, row.label, row.text, row.ended]));
-      case "slice":
-        return simple([chart.title, "result", "trial"], rows.map((row) => [row[signal("field")], row.text, row.trial]));
-      case "schedule":
-        return simple(["run", "from epoch", chart.title], rows.map((row) => [row.label, row.epoch, row[signal("field")]]));
-      case "goals":
-        return simple(["run", signal("xTitle"), signal("yTitle"), "front"],
-                      rows.map((row) => [row.label, row.xText, row.yText, row.front ? "◆" : ""]));
-      case "comparison":
-        return simple(["runs", "on", signal("title")], rows.map((row) => [row.label, row.side, row.text]));
-      default:
-        return simple(["run", "part", "time", "of"], rows.map((row) => [row.label, row.part, row.text, row.total]));
+    let rows = tables[Object.values(chart.data).at(-1)];
+    if (chart.kind === "effects") rows = rows.filter((row) => row.level);
+    if (chart.kind === "curves") {
+      const label = new Map(tables.series.map((row) => [row.series, row.label])), {value} = Charts.named(chart.spec.signals, "measure");
+      rows = rows.filter((row) => row.measure === value).map((row) => ({...row, label: label.get(row.series)}));
     }
+    // As other tables show them.
+    const cell = (value, format) => format === "share" && value !== null ? `${(100 * value).toFixed(2)}%` : value;
+    return simple(chart.columns.map(([title]) => title),
+                  rows.map((row) => chart.columns.map(([, name, format]) => cell(row[name], format))));
   }
 
   // A closed <details> that is filled when it is opened first.

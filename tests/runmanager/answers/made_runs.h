@@ -28,8 +28,16 @@ inline SourceRun made_run(Params params, std::string device, double seconds,
   return run;
 }
 
+/// A completed run of two epochs with this validation accuracy.
+inline SourceRun graded(Params params, double accuracy, double seconds = 1, std::string device = "cpu") {
+  SourceRun run = made_run(std::move(params), std::move(device), seconds, {1.0, 0.5});
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
+  run.record.metrics.clear();
+  return run;
+}
+
 }  // namespace sweep::testing
 
 namespace sweep {
-using testing::made_run;
+using testing::made_run, testing::graded;
 }  // namespace sweep

@@ -3,6 +3,9 @@
 #include <regex>
 
 #include "core/json/json_text.h"
+#include "runmanager/report/page_parts.h"
+#include "runmanager/report/run_pictures.h"
+#include "tbwriter/summary_writer.h"
 #include "tests/runmanager/answers/made_runs.h"
 
 namespace sweep::page_test {
@@ -87,13 +90,6 @@ TEST(HtmlPage, KeepsTheLicencesOfVega) {
   EXPECT_THAT(html_page("s", Json::object()), HasSubstr("Redistributions in binary form must reproduce"));
 }
 
-SourceRun graded(Params params, double accuracy, const std::string& device = "cpu", double seconds = 1) {
-  SourceRun run = made_run(std::move(params), device, seconds, {1.0, 0.5});
-  for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
-  run.record.metrics.clear();
-  return run;
-}
-
 TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
   const Headline answer = headline(report_data_of({graded({{"lr", 0.1}, {"size", std::int64_t{1}}}, 0.5),
                                                    graded({{"lr", 0.1}, {"size", std::int64_t{2}}}, 0.5),
@@ -131,8 +127,8 @@ TEST(Headline, ShortensFractionsOfManyDigitsButNoWholeNumbers) {
 }
 
 TEST(Headline, TellsHowMuchFasterADeviceIs) {
-  const Headline answer = headline(
-      report_data_of({graded({{"lr", 0.1}}, 0.5, "cuda:0", 1), graded({{"lr", 0.1}}, 0.5, "cpu", 12)}));
+  const Headline answer =
+      headline(report_data_of({graded({{"lr", 0.1}}, 0.5, 1, "cuda:0"), graded({{"lr", 0.1}}, 0.5, 12)}));
   EXPECT_THAT(answer.more.back(), HasSubstr("cuda:0 trains 12 times as fast as cpu (1 pair of runs)"));
 }
 
@@ -180,6 +176,96 @@ TEST(RunNotes, AreALinePerReasonAndFailuresAreFirst) {
   runs.push_back(failed);
   EXPECT_THAT(run_notes(report_data_of(runs)),
               ElementsAre("1 run failed: the loss is not finite", "3 runs skipped: no driver"));
+}
+
+TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
+  SourceRun run = graded({{"lr", 0.1}}, 0.5);
+  run.record.provenance = {{"program", "sweep"},
+                           {"version", "1.0"},
+                           {"revision", "abc"},
+                           {"compiler", "GNU 12"},
+                           {"inputs", {{{"path", "/home/me/train.py"}, {"sha256", "12ab"}}}},
+                           {"git", {{"commit", "cd34"}, {"changed", true}}}};
+  const ChartTable rows = provenance_rows(report_data_of({run}));
+  EXPECT_THAT(rows.rows[0], ElementsAre("Program", "sweep 1.0, revision abc, GNU 12"))
+      << "no numerics of its own";
+  EXPECT_THAT(rows.rows, Contains(ElementsAre("Input, SHA-256", "12ab  train.py")).Times(1));
+  EXPECT_THAT(rows.rows, Contains(ElementsAre("Git commit", "cd34, with the changes of git.diff")).Times(1));
+}
+
+TEST(RunPictures, AreTheNewestOfEachKindWithTheirTexts) {
+  const test::TemporaryDirectory directory;
+  const tbwriter::EncodedImage first{1, 2, 1, "\x89PNG\r\n\x1a\n first"},
+      second{3, 4, 1, "\x89PNG\r\n\x1a\n second"};
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    writer.add_image("predictions/confusion_matrix", first, 1);
+    writer.add_text("predictions/confusion_counts", "| a |", 1);
+    writer.add_image("images", first, 0);
+    writer.add_image("other", first, 0);
+    writer.add_image("predictions/confusion_matrix", second, 2);
+    writer.add_text("predictions/confusion_counts", "| b |", 2);
+    writer.close();
+  }
+  const std::vector<RunPicture> pictures = run_pictures(directory.path());
+  ASSERT_EQ(pictures.size(), 2u);
+  EXPECT_EQ(pictures[0].tag, "images");
+  EXPECT_EQ(pictures[1].tag, "predictions/confusion_matrix");
+  EXPECT_EQ(pictures[1].step, 2);
+  EXPECT_EQ(pictures[1].png, second.bytes);
+  EXPECT_EQ(pictures[1].width, static_cast<std::int64_t>(second.width));
+  EXPECT_EQ(pictures[1].height, static_cast<std::int64_t>(second.height));
+  EXPECT_EQ(pictures[1].text, "| b |");
+}
+
+TEST(RunPictures, AreNotMadeOfOtherBytes) {
+  const test::TemporaryDirectory directory;
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    writer.add_image("images", tbwriter::EncodedImage{1, 1, 1, "<svg onload=alert(1)>"}, 0);
+    writer.close();
+  }
+  std::ofstream(directory.path() / "events.out.tfevents.9999999999.damaged") << "no records at all";
+  EXPECT_TRUE(run_pictures(directory.path()).empty());
+  EXPECT_TRUE(run_pictures(directory.path() / "missing").empty());
+}
+
+// The best run of a search in the directory, as a command.
+std::string command_of(const RunRecord& record, const char* directory, const Json& file = Json::object()) {
+  ReportData data = report_data_of({{"runs/s", record}}, {asked_goal("loss", false)}, true);
+  data.directories = {directory};
+  data.files = {file};
+  data.title = data.directories[0].filename();
+  return headline(data).command;
+}
+
+TEST(BestCommand, HasTheValuesThatTheRunHad) {
+  RunRecord run =
+      made_run({{"lr", 0.5}, {"momentum", 0.9}, {"optimizer", "sgd"}, {"network", "mlp"}}, "cpu", 1).record;
+  run.config = {{"lr", 0.5},
+                {"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}},
+                {"network", {{"name", "mlp"}, {"layers", Json::array()}}}};
+  EXPECT_EQ(command_of(run, "runs/a b"),
+            "sweep 'runs/a b/sweep.json' lr=0.5 momentum=0.9 "
+            R"(optimizer=sgd 'network={"name":"mlp","layers":[]}' )"
+            "search.trials=1 'name=a b-best'");
+}
+
+TEST(BestCommand, KeepsTextsOfProgramsTexts) {
+  RunRecord run =
+      made_run({{"x.y", 0.5}, {"mode", "fast"}, {"id", "007"}, {"flag", "true"}, {"list", "a,b"}}, "cpu", 1)
+          .record;
+  run.config["command"] = {"true"};
+  for (const auto& [key, value] : run.params)
+    run.config["params"][key] = std::visit([](const auto& of_type) { return Json(of_type); }, value);
+  EXPECT_EQ(command_of(run, "runs/p"),
+            "sweep runs/p/sweep.json params.x.y=0.5 params.mode=fast params.id=007 'params.flag=\"true\"' "
+            "'params.list=\"a,b\"' search.trials=1 name=p-best");
+  EXPECT_THAT(
+      command_of(run, "runs/p", {{"search", {{"points", Json::array()}}}}),
+      HasSubstr(R"(search.points=[{"x.y":0.5,"mode":"fast","id":"007","flag":"true","list":"a,b"}])"));
+  run.config["lineage"] = Json::array();
+  EXPECT_EQ(command_of(run, "runs/p"), "") << "settings of its last epochs only";
 }
 
 }  // namespace sweep::page_test

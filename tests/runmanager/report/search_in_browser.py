@@ -88,9 +88,9 @@ class Whole(Page):
         self.assertEqual(self.text("#count"), "1 of 3 runs")
         self.browser.evaluate("document.querySelector('#focus-bar button').click()")
         self.assertEqual(self.text("#count"), "3 runs")
-        self.assertEqual(self.browser.evaluate("return Tables.ofChart({kind: 'effects', data: {levels: 'levels'}, spec: {signals: "
-                                               "[{name: 'axisFormat', value: '.1~%'}]}}, {levels: [{level: true, setting: 'a', value: '1', text: "
-                                               "'50.00%', low: 0.4, high: null}]}).textContent"), "settingvaluemean95 % fromtoa150.00%40.00%–")
+        self.assertEqual(self.browser.evaluate("return Tables.ofChart({kind: 'effects', data: {levels: 'levels'}, columns: [['mean', 'text', ''], "
+                                               "['95 % from', 'low', 'share'], ['to', 'high', 'share']]}, {levels: [{level: true, text: "
+                                               "'50.00%', low: 0.4, high: null}]}).textContent"), "mean95 % fromto50.00%40.00%–")
 
     def test_paper_is_light(self):
         report(made.write(self.folder, "s", made.trials(8), search=Searched.SEARCH))

@@ -1,0 +1,480 @@
+#include "runmanager/report/charts.h"
+
+#include <numeric>
+
+#include "runmanager/records/recorded_config.h"
+#include "runmanager/report/page_parts.h"
+#include "tests/runmanager/answers/made_runs.h"
+
+namespace sweep::charts_test {
+
+using Json = nlohmann::ordered_json;
+using Cells = std::vector<Json>;
+using Runs = std::vector<SourceRun>;
+using Losses = std::vector<double>;
+
+// The charts of runs, and what is in them.
+struct Shown {
+  ReportData data;
+  Charts charts;
+
+  explicit Shown(Runs runs, const Goals& goals = {}, bool is_search = false)
+      : Shown(report_data_of(std::move(runs), goals, is_search)) {}
+  explicit Shown(ReportData of) : data(std::move(of)), charts(charts_of(data)) {}
+
+  std::vector<std::string> ids() const {
+    std::vector<std::string> names;
+    for (const Chart& chart : charts.charts) names.push_back(chart.id);
+    return names;
+  }
+  const Chart& chart(const std::string& id) const {
+    const auto found = std::ranges::find(charts.charts, id, &Chart::id);
+    if (found == charts.charts.end()) throw std::runtime_error("there is no " + id);
+    return *found;
+  }
+  // The value of a signal of a chart, null if there is none.
+  Json signal(const std::string& id, const std::string& name) const {
+    for (const Json& signal : chart(id).spec.at("signals"))
+      if (signal.at("name") == name) return signal.value("value", Json());
+    return nullptr;
+  }
+  // The scale of an axis of the coordinates.
+  Json scale(std::size_t axis) const { return chart("coordinates").spec.at("scales").at(2 + axis); }
+  // A table; empty if there is none.
+  ChartTable table(const std::string& name) const {
+    const auto found = charts.tables.find(name);
+    return found == charts.tables.end() ? ChartTable() : found->second;
+  }
+  // The cells of a column, one per row.
+  Cells column(const std::string& name, const std::string& title) const {
+    Cells cells;
+    const ChartTable found = table(name);
+    const auto at = std::ranges::find(found.columns, title) - found.columns.begin();
+    for (const auto& row : found.rows) cells.push_back(row.at(static_cast<std::size_t>(at)));
+    return cells;
+  }
+  // Rows of the loss in the training part.
+  std::vector<Cells> losses() const {
+    std::vector<Cells> rows = table("points").rows;
+    std::erase_if(rows, [](const Cells& row) { return row[1] != "training" || row[2] != "loss"; });
+    return rows;
+  }
+};
+
+SourceRun run_of(double lr, const Losses& losses, const std::string& device = "cpu") {
+  SourceRun run = made_run({{"lr", lr}}, device, 1, losses);
+  run.record.run_seconds = 5;
+  return run;
+}
+
+SourceRun repeat_of(double lr, const Losses& losses, std::int64_t repeat) {
+  return made_run({{"lr", lr}, {"repeat", repeat}}, "cpu", 1, losses);
+}
+
+// A value of the only setting.
+SourceRun keyed(ParamValue value, double accuracy, double seconds = 1) {
+  return graded({{"key", std::move(value)}}, accuracy, seconds);
+}
+
+SourceRun of_sweep(std::string sweep, SourceRun run) {
+  run.source = std::move(sweep);
+  return run;
+}
+
+// Two learning rates, and two sizes.
+Runs grid(const Losses& accuracies) {
+  Runs runs;
+  for (const double lr : {0.1, 0.01})
+    for (const std::int64_t size : {32, 64})
+      if (runs.size() < accuracies.size())
+        runs.push_back(graded({{"lr", lr}, {"batch_size", size}}, accuracies[runs.size()]));
+  return runs;
+}
+
+TEST(Charts, AreThoseThatHaveSomethingToShow) {
+  EXPECT_THAT(Shown({run_of(0.1, {1}), run_of(0.2, {2})}).ids(),
+              ElementsAre("curves-loss", "curves-accuracy", "coordinates", "effects", "times"));
+  EXPECT_THAT(Shown({run_of(0.1, {1})}).ids(), ElementsAre("curves-loss", "curves-accuracy", "times"));
+  EXPECT_THAT(Shown(Runs{}).ids(), IsEmpty());
+  EXPECT_THAT(Shown({run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")}).ids(), Contains("comparison"));
+}
+
+TEST(Charts, AreCompleteSpecificationsOfTheirOwn) {
+  const Shown shown({run_of(0.1, {1}), run_of(0.2, {2})});
+  for (const Chart& chart : shown.charts.charts) {
+    const Json spec = complete_spec(chart, shown.charts);
+    EXPECT_EQ(spec.at("$schema"), "https://vega.github.io/schema/vega/v5.json") << chart.id;
+    EXPECT_FALSE(spec.contains("on")) << chart.id;
+    EXPECT_TRUE(spec.at("marks")[0].contains("encode") || spec.at("marks")[0].contains("marks")) << chart.id;
+    for (const auto& [name, table] : chart.data.items()) {
+      std::size_t found = 0;
+      for (const Json& one : spec.at("data")) {
+        if (one.at("name") == name) found += one.at("values").size();
+      }
+      EXPECT_EQ(found, shown.table(table).rows.size()) << chart.id << " " << name;
+    }
+  }
+}
+
+TEST(Charts, HaveTheirColumnsInTheirTables) {
+  const Shown shown({run_of(0.1, {1}, "cuda:0"), run_of(0.2, {2}, "cuda:0"), run_of(0.1, {1})});
+  for (const Chart& chart : shown.charts.charts) {
+    std::vector<std::string> there = shown.table(chart.data.back()).columns;
+    there.emplace_back("label");  // of curves: that of their series
+    EXPECT_FALSE(chart.columns.empty()) << chart.id;
+    for (const auto& column : chart.columns) EXPECT_THAT(there, Contains(column[1])) << chart.id;
+  }
+}
+
+// A loss of 0.00001 is not 0.0000.
+TEST(Charts, TellLossesBySignificantDigitsAndSharesInPercent) {
+  const Shown shown({run_of(0.1, {0.00001})});
+  EXPECT_EQ(shown.signal("curves-loss", "numberFormat"), ".4~g");
+  EXPECT_EQ(shown.signal("curves-accuracy", "numberFormat"), ".2%");
+}
+
+TEST(Curves, CutWhatOneDivergingRunWouldStretch) {
+  Runs runs;
+  for (int i = 1; i <= 9; ++i) runs.push_back(run_of(i, {1.0, 0.9, 0.8}));
+  runs.push_back(run_of(10, {1e6}));
+  const Shown shown(runs);
+  EXPECT_DOUBLE_EQ(shown.signal("curves-loss", "highest").get<double>(), 1.5);
+  EXPECT_THAT(shown.charts.remarks, ElementsAre("Loss: values above 1.5 are not shown."));
+}
+
+TEST(Curves, OfFewPointsCutOnlyWhatIsOutOfAllProportion) {
+  const auto remarks = [](double worst) {
+    return Shown({run_of(0.1, {1.0, 0.9}), run_of(0.2, {worst})}).charts.remarks;
+  };
+  EXPECT_THAT(remarks(99), IsEmpty());
+  EXPECT_THAT(remarks(1e6), ElementsAre("Loss: values above 1.5 are not shown."));
+  EXPECT_THAT(Shown({run_of(0.1, {1e6, 1})}).charts.remarks, IsEmpty()) << "which is it?";
+}
+
+TEST(Curves, HaveAPointPerEpochOfEachRunExceptWhatIsNoNumber) {
+  const auto rows = Shown({run_of(0.1, {3, 2, std::nan("")}), run_of(0.01, {5, 4})}).losses();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1], (Cells{0, "training", "loss", 2, 2.0, nullptr, nullptr}));
+  EXPECT_EQ(rows[3], (Cells{1, "training", "loss", 2, 4.0, nullptr, nullptr}));
+}
+
+TEST(Curves, AreMeansWithDeviationsOverTheEpochsThatAllRepeatsHave) {
+  const Shown shown({repeat_of(0.1, {1, 2, 9}, 0), repeat_of(0.1, {3, 6}, 1), repeat_of(0.01, {4, 4}, 0),
+                     repeat_of(0.01, {4, 4}, 1)});
+  const std::vector<CurveSeries> series = curve_series(shown.data);
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_THAT(series[0].runs, ElementsAre(0, 1));
+  EXPECT_EQ(series[0].label, "lr=0.1");
+  const auto rows = shown.losses();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_DOUBLE_EQ(rows[1][4].get<double>(), 4);  // of 2 and 6
+  EXPECT_DOUBLE_EQ(rows[1][5].get<double>(), 4 - std::sqrt(8));
+  EXPECT_DOUBLE_EQ(rows[1][6].get<double>(), 4 + std::sqrt(8));
+}
+
+TEST(Curves, AreMeansOfCompletedRepeatsOnceThereIsOne) {
+  Runs runs = {repeat_of(0.1, {9}, 2), repeat_of(0.1, {1, 2}, 0), repeat_of(0.1, {3, 6}, 1)};
+  runs[0].record.status = RunStatus::kFailed;
+  const Shown shown(runs);
+  EXPECT_EQ(curve_series(shown.data).at(0).runs.size(), 3u) << "they are chosen together";
+  EXPECT_EQ(shown.losses().size(), 2u);
+  EXPECT_THAT(shown.column("series", "repeats"), ElementsAre(2));
+  runs.resize(1);
+  EXPECT_EQ(Shown(runs).losses().size(), 1u);
+}
+
+TEST(Curves, OfRepeatsJoinEpochsByTheirNumber) {
+  Runs runs = {repeat_of(0.1, {1, 2}, 0), repeat_of(0.1, {3, 6}, 1)};
+  runs[0].record.untrained = EpochRecord(0, {{"loss", 100}});
+  const auto rows = Shown(runs).losses();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][3], 1);
+  EXPECT_EQ(rows[0][4], 2.0) << "of 1 and 3";
+}
+
+TEST(Curves, OfProgramsAreByTheirSteps) {
+  Runs runs = {repeat_of(0.1, {1, 2, 3, 4}, 0), repeat_of(0.1, {4, 8}, 1)};
+  for (EpochRecord& epoch : runs[1].record.epochs) epoch.set("step", 2 * epoch.epoch);  // one of two was kept
+  const Shown shown(runs);
+  const auto rows = shown.losses();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][3], 2);
+  EXPECT_EQ(rows[0][4], 3.0) << "of 2 and 4";
+  EXPECT_EQ(rows[1][3], 4);
+  EXPECT_EQ(shown.signal("curves-loss", "position"), "step");
+}
+
+TEST(Curves, OfOtherCombinationsStayApartThoughTheyDifferInLateDigits) {
+  Runs runs;
+  for (const double lr : {0.1000012345, 0.1000054321})
+    for (const std::int64_t repeat : {0, 1}) runs.push_back(repeat_of(lr, {1}, repeat));
+  EXPECT_THAT(Shown(runs).column("series", "label"), ElementsAre("lr=0.1000012345", "lr=0.1000054321"));
+}
+
+TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
+  Losses losses(20'000);
+  std::iota(losses.begin(), losses.end(), 0.0);
+  const Shown shown({run_of(0.1, losses)});
+  const auto rows = shown.losses();
+  ASSERT_EQ(rows.size(), 15'000u) << "of 60,000 for two parts of two measures";
+  EXPECT_EQ(rows.front()[3], 1);
+  EXPECT_EQ(rows.back()[3], 20'000);
+  EXPECT_THAT(shown.charts.remarks, Contains("Curves show 15000 of up to 20000 epochs, evenly spaced."));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    ASSERT_NEAR(rows[i][3].get<double>() - rows[i - 1][3].get<double>(), 4.0 / 3, 1);
+}
+
+TEST(Curves, AreOfWhatTheRunsMeasureAndOfPeoplesOwnMetrics) {
+  SourceRun run = run_of(0.1, {1, 2, 3});
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("accuracy", std::nullopt);
+  run.record.epochs[0].set("rmse", 0.5);
+  EXPECT_THAT(Shown({run}).ids(), ElementsAre("curves-loss", "curves-rmse", "times"));
+  run.record.epochs[1].set("reward", 7);  // not of every epoch
+  for (int i = 0; i < 20; ++i) run.record.epochs[2].set("z" + std::to_string(i), i);
+  const Shown shown({run});
+  ASSERT_EQ(shown.ids().size(), 12u + 1) << "the first of them, and the times";
+  EXPECT_EQ(shown.chart("curves-own-2").title, "reward");
+  EXPECT_THAT(shown.table("points").rows,
+              Contains(Cells{0, "reported", "reward", 2, 7.0, nullptr, nullptr}).Times(1));
+}
+
+TEST(Curves, NameTheirSettingsAndTheirGroup) {
+  EXPECT_EQ(Shown({run_of(0.1, {1}), run_of(0.01, {1})}).table("series").rows[1],
+            (Cells{1, "lr=0.01", 1, "0.01", Json{{"lr", "0.01"}}}));
+}
+
+TEST(Coordinates, HaveAScaleAndAnAxisForEachSetting) {
+  Runs runs = {run_of(0.1, {1}), run_of(0.2, {2})};
+  runs[0].record.params.emplace_back("optimizer", "sgd");
+  runs[1].record.params.emplace_back("optimizer", "adam");
+  const Json spec = Shown(runs).chart("coordinates").spec;
+  std::vector<std::string> titles;
+  for (const Json& axis : spec.at("axes")) {
+    if (axis.contains("title")) titles.push_back(axis.at("title"));
+  }
+  EXPECT_THAT(titles, ElementsAre("lr", "optimizer", "time per epoch, s", "training accuracy"));
+  EXPECT_EQ(spec.at("scales").size(), 2 + titles.size());
+}
+
+TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
+  const Shown shown({keyed(0.1, 0.5, 4), keyed(0.001, 0.9, 2), keyed(0.01, 0.7, 3)});
+  EXPECT_THAT(shown.column("axes", "title"), ElementsAre("key", "time per epoch, s", "validation accuracy"));
+  EXPECT_THAT(shown.column("lines", "axis0"), ElementsAre(0.1, 0.001, 0.01));
+  EXPECT_EQ(shown.scale(0).at("type"), "point");
+  EXPECT_EQ(shown.scale(0).at("domain"), (Json{0.001, 0.01, 0.1}));
+  EXPECT_EQ(shown.scale(1).at("domain"), (Json{{"data", "runs"}, {"field", "axis1"}}));
+  EXPECT_EQ(shown.scale(1).at("reverse"), true);
+  EXPECT_EQ(shown.scale(2).at("reverse"), false);
+  EXPECT_EQ(shown.chart("coordinates").spec.at("axes").back().at("format"), ".3~%");
+}
+
+TEST(Coordinates, HaveTheBestAtTheTopThatTheGoalsAskFor) {
+  const Shown shown({keyed(0.1, 0.5, 4), keyed(0.2, 0.9, 2)},
+                    {asked_goal("validation_accuracy", false), asked_goal("epoch_seconds", true)});
+  EXPECT_EQ(shown.scale(1).at("reverse"), false);
+  EXPECT_EQ(shown.scale(2).at("reverse"), true);
+  EXPECT_EQ(shown.signal("coordinates", "better"), "smaller");
+}
+
+TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {
+  const Shown shown({keyed("sgd", 0.5), keyed("1", 0.6)});
+  EXPECT_THAT(shown.column("lines", "axis0"), ElementsAre("sgd", "1"));
+  EXPECT_EQ(shown.scale(0).at("domain"), (Json{"sgd", "1"}));
+  EXPECT_THAT(shown.column("axes", "test"), ElementsAre("E", "R", "R"));
+}
+
+TEST(Coordinates, HaveNoPlaceForANumberThatARunLacks) {
+  Runs runs = {keyed(0.9, 0.6), keyed(0.0, 0.5), keyed(0.0, 0.5)};
+  runs[1].record.params = {};
+  const Shown shown(runs);
+  EXPECT_THAT(shown.column("lines", "axis0"), ElementsAre(0.9, nullptr, 0.0));
+  EXPECT_EQ(shown.scale(0).at("domain"), (Json{0.0, 0.9}));
+}
+
+TEST(Coordinates, PlaceManyNumbersByTheirLogarithm) {
+  Runs wide, narrow;
+  for (int i = 0; i <= 20; ++i) {
+    wide.push_back(keyed(std::pow(10, i / 5.0), 0.5 + i / 100.0));
+    narrow.push_back(keyed(1 + i / 5.0, 0.5 + i / 100.0));
+  }
+  EXPECT_EQ(Shown(wide).scale(0).at("type"), "log");
+  EXPECT_EQ(Shown(narrow).scale(0).at("type"), "linear");
+  EXPECT_EQ(Shown(narrow).column("axes", "test")[0], "R");
+}
+
+TEST(Coordinates, HaveOnlyCompletedRuns) {
+  Runs runs = {keyed(0.1, 0.5), keyed(0.5, 0.9), keyed(0.2, 0.6)};
+  runs[1].record.status = RunStatus::kFailed;
+  EXPECT_THAT(Shown(runs).column("lines", "label"), ElementsAre("key=0.1", "key=0.2"));
+}
+
+TEST(EffectsChart, HasTheSettingThatChangesMostFirst) {
+  const Shown shown(grid({0.5, 0.52, 0.9, 0.92}));
+  const auto column = [&](const char* title) { return shown.column("levels", title); };
+  EXPECT_THAT(column("setting"), ElementsAre("lr", "lr", "lr", "batch_size", "batch_size", "batch_size"));
+  EXPECT_THAT(column("level"), ElementsAre(false, true, true, false, true, true));
+  EXPECT_THAT(column("best"), ElementsAre(false, false, true, false, false, false))
+      << "the batch size has 0.2% of the differences, which is no reason to choose";
+  EXPECT_THAT(column("text"), ElementsAre("", "51.00%", "91.00%", "", "70.00%", "72.00%"));
+  EXPECT_NEAR(column("mean")[2].get<double>(), 0.91, 1e-12);
+  EXPECT_NEAR(column("middle")[2].get<double>(), 0.71, 1e-12);
+}
+
+TEST(EffectsChart, IsMissingIfTheGridHasGaps) {
+  const Shown shown(grid({0.5, 0.52, 0.9}));
+  EXPECT_THAT(shown.ids(), Not(Contains("effects")));
+  EXPECT_THAT(shown.data.no_effects, HasSubstr("combinations"));
+}
+
+TEST(EffectsChart, HasNoColumnOfChanceWithoutATest) {
+  EXPECT_THAT(Shown(grid({0.5, 0.6, 0.9, 0.5})).table("interactions").columns,
+              ElementsAre("settings together", "share"));
+}
+
+TEST(ComparisonChart, HasBothSidesOfEachPair) {
+  Runs runs;
+  for (const std::int64_t size : {32, 64})
+    for (const char* device : {"cuda:0", "cpu"})
+      runs.push_back(graded({{"batch_size", size}}, 0.5,
+                            device == std::string("cpu") ? 4 : 16.0 / static_cast<double>(size), device));
+  const Shown shown(runs);
+  EXPECT_THAT(shown.column("pairs", "side"), ElementsAre("cuda:0", "cpu", "cuda:0", "cpu"));
+  EXPECT_THAT(shown.column("pairs", "seconds"), ElementsAre(0.5, 4.0, 0.25, 4.0));
+  EXPECT_EQ(shown.column("pairs", "label")[0], "batch_size=32");
+  EXPECT_EQ(shown.column("pairs", "ratio")[3], "cuda:0 is 16 times as fast");
+  for (std::int64_t size = 65; size < 90; ++size)
+    for (const char* device : {"cuda:0", "cpu"})
+      runs.push_back(graded({{"batch_size", size}}, 0.5, 1, device));
+  const Shown many(runs);
+  EXPECT_EQ(many.table("pairs").rows.size(), 48u);
+  EXPECT_THAT(many.charts.remarks, ElementsAre("The comparison shows 24 of 27 pairs."));
+}
+
+TEST(ComparisonChart, ComparesSweepsWithEachOtherAndTellsWhatElseDiffers) {
+  Runs runs = {run_of(0.1, {1, 1}), of_sweep("runs/t", run_of(0.1, {1, 1}))};
+  const Shown shown(runs);
+  EXPECT_EQ(shown.data.title, "s and t");
+  EXPECT_THAT(shown.data.keys, ElementsAre("sweep"));
+  EXPECT_THAT(shown.column("pairs", "side"), ElementsAre("runs/s", "runs/t"));
+  EXPECT_EQ(shown.column("pairs", "label")[0], "all");
+  runs[1].record.epochs.pop_back();
+  runs[1].record.jobs = 2;
+  EXPECT_EQ(Shown(runs).column("pairs", "label")[0], "all (but 2 and 1 epochs)");
+  EXPECT_THAT(Shown(runs).column("pairs", "text"), ElementsAre("1.00 s", "~1.00 s"));
+}
+
+TEST(ComparisonChart, SaysWhatTheTimesAreAndIsMissingWithoutThem) {
+  Runs runs = {run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")};
+  EXPECT_EQ(Shown(runs).signal("comparison", "title"), "time per epoch, s, median without the first");
+  for (SourceRun& run : runs) run.record.epochs.clear();  // a program that reports nothing
+  EXPECT_EQ(Shown(runs).signal("comparison", "title"), "time of the run, s");
+  EXPECT_THAT(Shown({run_of(0.1, {1}), run_of(0.2, {1})}).ids(), Not(Contains("comparison"))) << "one device";
+  runs = {run_of(0.1, {1}), of_sweep("runs/t", run_of(0.2, {1}))};
+  for (SourceRun& run : runs) {  // only the metrics of the whole run
+    run.record.epochs.clear();
+    run.record.run_seconds.reset();
+  }
+  EXPECT_THAT(Shown(runs).ids(), Not(Contains("comparison")));
+  EXPECT_THAT(Shown(runs).data.keys, ElementsAre("lr", "sweep"));
+}
+
+// Two epochs of 2 s, in each of which training waits for half a second.
+SourceRun timed(double run_seconds) {
+  SourceRun run = made_run({{"lr", run_seconds}}, "cpu", 2, {1.0, 0.5});
+  for (EpochRecord& epoch : run.record.epochs) epoch.set("data_wait_seconds", 0.5);
+  run.record.run_seconds = run_seconds;
+  run.record.setup_seconds = 1;
+  run.record.logging_seconds = 0.25;
+  return run;
+}
+
+TEST(TimesChart, HasPartsThatAddUpToTheWholeRun) {
+  Runs runs = {timed(8)};
+  EXPECT_THAT(Shown(runs).column("parts", "part"),
+              ElementsAre("computing", "waiting for data", "set-up", "logging", "validation and rest"));
+  EXPECT_THAT(Shown(runs).column("parts", "seconds"), ElementsAre(3.0, 1.0, 1.0, 0.25, 2.75));
+  for (EpochRecord& epoch : runs[0].record.epochs) epoch.set("communication_seconds", 0.75);
+  runs.push_back(timed(6));
+  const Shown shown(runs);
+  ASSERT_EQ(shown.table("parts").rows.size(), 12u);
+  EXPECT_EQ(shown.column("parts", "part")[2], "waiting for other devices");
+  EXPECT_EQ(shown.column("parts", "seconds")[2], 1.5);
+  EXPECT_EQ(shown.column("parts", "seconds")[0], 1.5);
+}
+
+TEST(TimesChart, HasTheLongestOfManyRunsThatHaveEnded) {
+  Runs runs;
+  for (int i = 0; i < 42; ++i) runs.push_back(timed(8 + i));
+  runs[41].record.run_seconds.reset();
+  const Shown shown(runs);
+  ASSERT_EQ(shown.table("parts").rows.size(), 200u);
+  EXPECT_EQ(shown.column("parts", "run")[0], 40);
+  EXPECT_EQ(shown.column("parts", "run")[199], 1);
+  EXPECT_THAT(shown.charts.remarks, Contains("Times are those of the longest runs; 1 others are left out."));
+}
+
+const Goals kLowestLoss = {asked_goal("loss", false)};
+
+ReportData searched(const Losses& losses) {
+  Runs runs;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    Params params = {{"lr", 0.001 * static_cast<double>(i + 1)}};
+    if (i % 2 == 1) params.emplace_back("momentum", 0.1 * static_cast<double>(i));
+    runs.push_back(made_run(std::move(params), "cpu", 1, {losses[i]}));
+  }
+  return report_data_of(std::move(runs), kLowestLoss, true);
+}
+
+TEST(SearchCharts, HaveTheBestSoFarOfWholeTrials) {
+  ReportData data = searched({5, 3, 4, 1, 2});
+  data.records[3].status = RunStatus::kPruned;
+  data.records[4].status = RunStatus::kRunning;
+  const Shown shown(std::move(data));
+  EXPECT_THAT(shown.column("trials", "trial"), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(shown.column("trials", "best"), ElementsAre(5, 3, 3, 3));
+  EXPECT_THAT(shown.column("trials", "ended"), ElementsAre("completed", "completed", "completed", "pruned"));
+  EXPECT_EQ(shown.chart("slice-1").title, "momentum");
+  EXPECT_THAT(shown.column("trials", "axis1"), ElementsAre(nullptr, 0.1, nullptr, 0.1 * 3));
+}
+
+TEST(SearchCharts, AreOfSearchesAloneAndHaveOnePerSetting) {
+  EXPECT_THAT(Shown(searched({5, 3, 4, 1, 2})).ids(),
+              ElementsAre("curves-loss", "curves-accuracy", "progress", "importances", "slice-0", "slice-1",
+                          "coordinates"));
+  const Shown shown({keyed(0.1, 1), keyed(0.2, 1)});
+  EXPECT_THAT(shown.ids(), Not(Contains(AnyOf("progress", "importances"))));
+  EXPECT_EQ(headline(shown.data).command, "");
+}
+
+TEST(SearchCharts, AreCutIfAFewTrialsWouldStretchThem) {
+  const auto highest = [](const Losses& losses) {
+    return Shown(searched(losses)).signal("progress", "highest");
+  };
+  Losses losses(30);
+  for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = 1 + 0.01 * static_cast<double>(i);
+  EXPECT_EQ(highest(losses), nullptr);
+  EXPECT_EQ(highest({5, 3, 4, 100}), nullptr);
+  EXPECT_NEAR(highest({5, 3, 4, 1e9}).get<double>(), 3 + 1.2 * 2, 1e-9);
+  losses[7] = 1e9;
+  EXPECT_NEAR(highest(losses).get<double>(), 1 + 1.2 * 0.28, 1e-9);
+}
+
+TEST(SearchCharts, ShowHowTheSettingsOfAPopulationChange) {
+  ReportData data = searched({5, 3, 4, 1});
+  EXPECT_THAT(Shown(data).ids(), Not(Contains("schedule-0")));
+  for (RunRecord& record : data.records) record.epochs = {EpochRecord(2), EpochRecord(6)};
+  data.records[0].epochs.pop_back();
+  data.records[0].status = RunStatus::kPruned;
+  data.records[1].config[std::string(kLineageKey)] =
+      to_json(Lineage{{"first", 2, {{"lr", 0.1}, {"optimizer", "sgd"}}}, {"second", 4, {{"lr", 0.2}}}});
+  const Shown shown(std::move(data));
+  EXPECT_EQ(shown.chart("schedule-0").title, "lr");
+  EXPECT_EQ(shown.chart("schedule-1").title, "momentum") << "which the others do not have";
+  EXPECT_THAT(shown.column("schedules", "run"), ElementsAre(0, 0, 1, 1, 1, 1, 2, 2, 3, 3));
+  EXPECT_THAT(shown.column("schedules", "epoch"), ElementsAre(0, 2, 0, 2, 4, 6, 0, 6, 0, 6));
+  EXPECT_THAT(shown.column("schedules", "axis0"),
+              ElementsAre(0.001, 0.001, 0.1, 0.2, 0.002, 0.002, 0.003, 0.003, 0.004, 0.004));
+  EXPECT_THAT(shown.column("schedules", "ended"), Contains("pruned").Times(2));
+}
+
+}  // namespace sweep::charts_test
