@@ -56,7 +56,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // only pages that are touched cost memory
 
-thread_local void* starting = nullptr;  // the State that enter() is to run: makecontext passes only ints
+std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 // Offsets that differ from fiber to fiber. Stacks that all start at a page boundary would compete for the
 // same few cache sets (cache colouring).
@@ -66,131 +66,92 @@ std::size_t next_colour() {
   return made++ * 13 % kLinesOfAPage * kLine;
 }
 
+constinit thread_local Fiber* running = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+constinit thread_local Fiber* previous = nullptr;  // which switched to the one that runs
+#endif
+
 }  // namespace
 
-struct Fiber::State {
-  explicit State(std::function<void()> function) : body(std::move(function)) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    bytes = kStackBytes + page;
-    memory =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    ::mprotect(memory, page, PROT_NONE);  // guard page: a kernel that needs more stack crashes here
-    stack = static_cast<char*>(memory) + page;
-    stack_bytes = kStackBytes - next_colour();
-    prepare();
-#if defined(__SANITIZE_THREAD__)
-    tsan = __tsan_create_fiber(0);
-#endif
-  }
-
-  ~State() {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_destroy_fiber(tsan);
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-    // Its unfinished functions leave their frames marked, and the addresses may be mapped again: by another
-    // fiber, or as a thread's stack and thread_local variables, whose marks nobody else takes away.
-    __asan_unpoison_memory_region(memory, bytes);
-#endif
-    ::munmap(memory, bytes);
-  }
-
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  static void enter() {
-    State& state = *static_cast<State*>(starting);
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(nullptr, &state.caller_stack, &state.caller_bytes);
-#endif
-    state.body();
-  }
-
-  void prepare() {
-#if SWEEP_ASM_SWITCH
-    auto** top = reinterpret_cast<void**>(stack + stack_bytes);
-    *--top = nullptr;  // the return address of enter(), which never returns; aligns its stack as a call would
-    *--top = reinterpret_cast<void*>(&enter);
-    context = top - 6;  // below them, the six registers that the first switch pops
-#else
-    ::getcontext(&context);
-    context.uc_stack.ss_sp = stack;
-    context.uc_stack.ss_size = stack_bytes;
-    context.uc_link = nullptr;
-    ::makecontext(&context, &enter, 0);
-#endif
-  }
-
-  void resume() {
-    starting = this;
-#if defined(__SANITIZE_THREAD__)
-    tsan_caller = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(tsan, 0);
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-    void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
-#endif
-#if SWEEP_ASM_SWITCH
-    sweep_switch_stack(&caller, context);
-#else
-    ::swapcontext(&caller, &context);
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-#endif
-  }
-
-  void yield() {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_switch_to_fiber(tsan_caller, 0);
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-    void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, caller_stack, caller_bytes);
-#endif
-#if SWEEP_ASM_SWITCH
-    sweep_switch_stack(&context, caller);
-#else
-    ::swapcontext(&context, &caller);
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(fake, &caller_stack, &caller_bytes);
-#endif
-  }
-
-  std::function<void()> body;
-  void* memory = nullptr;
-  std::size_t bytes = 0, stack_bytes = 0;
-  char* stack = nullptr;
-#if SWEEP_ASM_SWITCH
-  void *context = nullptr, *caller = nullptr;  // stack pointers while the other side runs
-#else
-  ucontext_t context{}, caller{};
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-  const void* caller_stack = nullptr;
-  std::size_t caller_bytes = 0;
+Fiber::Fiber() {
+#if !SWEEP_ASM_SWITCH
+  context_ = new ucontext_t;
 #endif
 #if defined(__SANITIZE_THREAD__)
-  void *tsan = nullptr, *tsan_caller = nullptr;
-#endif
-};
-
-Fiber::Fiber(std::function<void()> body) : state_(std::make_unique<State>(std::move(body))) {}
-Fiber::~Fiber() = default;
-std::span<const std::byte> Fiber::stack() const {
-  return {reinterpret_cast<const std::byte*>(state_->stack), state_->stack_bytes};
-}
-void Fiber::prefetch() const {
-#if SWEEP_ASM_SWITCH
-  constexpr int kLine = 64, kLines = 3;  // the registers, and the frames of the barrier and its caller
-  for (int line = 0; line < kLines; ++line)
-    __builtin_prefetch(static_cast<const char*>(state_->context) + line * kLine);
+  sanitizer_ = __tsan_get_current_fiber();
 #endif
 }
-void Fiber::resume() { state_->resume(); }
-void Fiber::yield() { state_->yield(); }
+
+Fiber::Fiber(std::function<void()> body) : body_(std::move(body)) {
+  const std::size_t page = page_bytes();
+  memory_ = ::mmap(nullptr, kStackBytes + page, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory_ == MAP_FAILED) throw std::bad_alloc();
+  ::mprotect(memory_, page, PROT_NONE);  // guard page: a kernel that needs more stack crashes here
+  char* const stack = static_cast<char*>(memory_) + page;
+  stack_ = stack;
+  stack_bytes_ = kStackBytes - next_colour();
+#if SWEEP_ASM_SWITCH
+  auto** top = reinterpret_cast<void**>(stack + stack_bytes_);
+  *--top = nullptr;  // the return address of enter(), which never returns; aligns its stack as a call would
+  *--top = reinterpret_cast<void*>(&enter);
+  context_ = top - 6;  // below them, the six registers that the first switch pops
+#else
+  auto* const context = new ucontext_t;
+  context_ = context;
+  ::getcontext(context);
+  context->uc_stack.ss_sp = stack;
+  context->uc_stack.ss_size = stack_bytes_;
+  context->uc_link = nullptr;
+  ::makecontext(context, &enter, 0);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  sanitizer_ = __tsan_create_fiber(0);
+#endif
+}
+
+Fiber::~Fiber() {
+#if !SWEEP_ASM_SWITCH
+  delete static_cast<ucontext_t*>(context_);
+#endif
+  if (memory_ == nullptr) return;
+  const std::size_t bytes = kStackBytes + page_bytes();
+#if defined(__SANITIZE_THREAD__)
+  __tsan_destroy_fiber(sanitizer_);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  // Its unfinished functions leave their frames marked, and the addresses may be mapped again: by another
+  // fiber, or as a thread's stack and thread_local variables, whose marks nobody else takes away.
+  __asan_unpoison_memory_region(memory_, bytes);
+#endif
+  ::munmap(memory_, bytes);
+}
+
+void Fiber::enter() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &previous->stack_, &previous->stack_bytes_);
+#endif
+  running->body_();
+}
+
+void Fiber::switch_to(Fiber& next) {
+  running = &next;
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(next.sanitizer_, 0);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  previous = this;
+  void* fake = nullptr;
+  __sanitizer_start_switch_fiber(&fake, next.stack_, next.stack_bytes_);
+#endif
+#if SWEEP_ASM_SWITCH
+  sweep_switch_stack(&context_, next.context_);
+#else
+  ::swapcontext(static_cast<ucontext_t*>(context_), static_cast<const ucontext_t*>(next.context_));
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake, &previous->stack_, &previous->stack_bytes_);
+#endif
+}
 
 }  // namespace sweep::cuda::cudart

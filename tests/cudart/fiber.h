@@ -4,36 +4,37 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <span>
 
 namespace sweep::cuda::cudart {
 
-/// Belongs to one thread, which makes and resumes it. Destroying a fiber in the middle of its function drops
-/// its stack: destructors of objects on it do not run.
+/// Belongs to one thread, which makes it and switches to it. Destroying a fiber in the middle of its function
+/// drops its stack: destructors of objects on it do not run.
 class Fiber {
  public:
-  /// `body` starts with the first resume(). It must neither throw nor return.
+  /// The calling thread itself, on the stack that it has.
+  Fiber();
+  /// `body` starts with the first switch to it. It must neither throw nor return.
   explicit Fiber(std::function<void()> body);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Runs the body until it calls yield().
-  void resume();
-
-  /// Brings the top of its stack to the cache, for a resume() that comes soon.
-  void prefetch() const;
+  /// Called on the fiber that runs: lets `next` go on. Returns when another one switches back to this one.
+  void switch_to(Fiber& next);
 
   /// The memory that the body's local variables are in.
-  std::span<const std::byte> stack() const;
-
-  /// Called by the body: returns from resume(). The next resume() goes on after this call.
-  void yield();
+  std::span<const std::byte> stack() const { return {static_cast<const std::byte*>(stack_), stack_bytes_}; }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  static void enter();
+
+  std::function<void()> body_;
+  void* memory_ = nullptr;       // the stack with its guard page; nullptr: of the thread itself
+  const void* stack_ = nullptr;  // of the thread itself: known only to AddressSanitizer
+  std::size_t stack_bytes_ = 0;
+  void* context_ = nullptr;    // while it does not run: the stack pointer, or a ucontext_t
+  void* sanitizer_ = nullptr;  // what ThreadSanitizer calls it
 };
 
 }  // namespace sweep::cuda::cudart

@@ -153,15 +153,15 @@ TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
 TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
   char* frame = nullptr;
   {
-    cudart::Fiber* self = nullptr;
+    cudart::Fiber thread, *self = nullptr;
     cudart::Fiber fiber([&] {
       char local[100] = "on the fiber's stack";
       frame = local;
-      self->yield();
+      self->switch_to(thread);
       ADD_FAILURE() << "resumed, with " << local;
     });
     self = &fiber;
-    fiber.resume();
+    thread.switch_to(fiber);
     EXPECT_NE(__asan_region_is_poisoned(frame, 200), nullptr) << "expects marks behind a local array";
   }
   EXPECT_EQ(__asan_region_is_poisoned(frame, 200), nullptr);
