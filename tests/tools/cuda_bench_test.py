@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/benchmarks/cuda_speed.py from end to end, with few samples: on the CPU, and on the host in a GPU's place.
+"""tools/benchmarks/training_speed.py from end to end, with few samples: on the CPU, and on the host in a GPU's place.
 
   cuda_bench_test.py SOURCE_FOLDER SWEEP SWEEP_ON_CUDA_HOST [ENGINE_BENCHMARK ENGINE_BENCHMARK_ON_CUDA_HOST]
 
@@ -21,6 +21,7 @@ for program in sys.argv[2:]:
     if not os.access(program, os.X_OK):
         sys.exit(f"there is no program {program}; build it first")
 problems = []
+BENCH = [sys.executable, "-B", f"{source}/tools/benchmarks/training_speed.py", "--quick", "--no-peers"]
 
 
 def expect(good, what):
@@ -30,9 +31,9 @@ def expect(good, what):
 
 def bench(results, program, *options):
     """The tables, what JSON has of them, and how it ended."""
-    done = subprocess.run([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", program,
-                           "--engine-benchmark", (stand_in_benchmark if program == stand_in else engine_benchmark) or "none", "--quick", "--no-peers", "--results",
-                           str(results), *options], capture_output=True, text=True)
+    done = subprocess.run([*BENCH, "--sweep", program, "--engine-benchmark",
+                           (stand_in_benchmark if program == stand_in else engine_benchmark) or "none", "--results", str(results), *options],
+                          capture_output=True, text=True)
     if done.returncode != 0:
         return "", {}, done
     return results.with_name(results.name + ".md").read_text(), \
@@ -52,16 +53,16 @@ with tempfile.TemporaryDirectory() as folder:
     expect(done.returncode == 0, f"on the CPU: exit code {done.returncode}: {done.stderr}")
     cases = ["CNN, 100", "CNN, 1000", "CNN, 10000", "CNN, 20000", "MLP, 128"]
     if engine_benchmark:
-        cases += ["cats and dogs, 100", "residual network, 128"]
+        cases += ["cats and dogs, 32", "cats and dogs, 100", "cats and dogs, 1000", "residual network, 128"]
         expect(not result.get("missing"), f"on the CPU: missing {result.get('missing')}")
     for case in cases:
         expect(min(seconds_of(result, case), default=0) > 0, f"on the CPU: no seconds of {case}")
         expect(f"| {case} |" in text, f"on the CPU: {case} is not in the tables")
     expect(result.get("sweeps", {}).get("count") == 6, f"on the CPU: whole program: {result.get('sweeps')}")
-    for words in ("12 ms: ", "at most 1 s wanted: ", "the times mean nothing", "PyTorch left out"):
+    for words in ("| the 6 runs of cpu-vs-cuda.json", "the times mean nothing", "PyTorch left out", *(["16x32x32 to 16 k3"] if engine_benchmark else [])):
         expect(words in text, f"on the CPU: the report does not say {words!r}")
 
-    text, result, done = bench(work / "stand-in", stand_in, "--only", "CNN, 100")
+    text, result, done = bench(work / "stand-in", stand_in, "--device", "cuda", "--only", "CNN, 100")
     expect(done.returncode == 0, f"on the stand-in: exit code {done.returncode}: {done.stderr}")
     if engine_benchmark:
         expect(not result.get("missing"), f"on the stand-in: missing {result.get('missing')}")
@@ -77,6 +78,7 @@ with tempfile.TemporaryDirectory() as folder:
                               f"{source}/sweeps/networks/fashion-cnn.json"], capture_output=True, text=True)
     expect(not stand_in_benchmark or (devices.returncode == 2 and "no kernel was seen" in devices.stderr),
            f"kernels of the CPU: {devices.returncode}, {devices.stderr}")
+    expect("(12: " in text, "on the stand-in: the report does not say what is wanted of CNN, 100")
     details = result.get("details", {}).get("CNN, 1000", {})
     expect(details.get("placement") == "device", f"on the stand-in: {details}")
     for key in ("setup_seconds", "device_seconds"):
@@ -94,9 +96,7 @@ with tempfile.TemporaryDirectory() as folder:
     stuck.write_text(f'#!/bin/sh\ncase "$*" in *bench.json*) [ ! -e "{work}/bench.json" ] || exec sleep 600; cp "$1" "{work}" ;; esac\n'
                      f'exec "{sweep}" "$@"\n')
     stuck.chmod(0o755)
-    lost = subprocess.Popen([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", stuck,
-                             "--engine-benchmark", "none", "--device", "cpu", "--threads", "1", "--quick", "--no-peers",
-                             "--results", work / "lost"],
+    lost = subprocess.Popen([*BENCH, "--sweep", stuck, "--engine-benchmark", "none", "--results", work / "lost"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def lost_result():
@@ -120,22 +120,24 @@ with tempfile.TemporaryDirectory() as folder:
     trained = json.loads((work / "bench.json").read_text())
     expect(trained["shuffle"] is True, f"samples are not shuffled: {trained}")
     sys.path.insert(0, f"{source}/tools/benchmarks")
-    import cuda_speed
-    peer = cuda_speed.torch_command(argparse.Namespace(threads=1), cuda_speed.CASES[0])
+    import training_report
+    import training_speed
+    rows = list(training_report.sweep_table(argparse.Namespace(sweeps={"count": 6, "sweep": [3], "runs": [2]}, is_cuda=True)))
+    expect("2 s (2 to 2) (1: **no**)" in rows[-1], f"what is wanted of a sweep on a GPU: {rows}")
+    args = argparse.Namespace(threads=1, device="cuda", quick=False)
+    peer = training_speed.torch_command(args, training_speed.CASES["cuda"][0])
     expect("--shuffle" in peer, f"PyTorch does not shuffle: {peer}")
 
-    # A GPU that hangs does not take the time of everything else.
-    hanging = work / "hanging"
-    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
-    hanging.chmod(0o755)
-    cuda_speed.LIMITS_SECONDS = 1
-    facts = cuda_speed.gpu_facts(argparse.Namespace(device="cuda", device_limits=hanging, sweep=sweep))
-    expect(facts["limits"] == "they took longer than 1 s", f"limits that hang: {facts}")
+    # What a search costs to show is measured although no two of its trials are a pair.
+    import overhead_speed
+    overhead_speed.SHOWN = 20
+    times = overhead_speed.shown_search(argparse.Namespace(sweep=os.path.abspath(sweep)), folder)
+    expect(set(times) == {"report", "show", "effects", "compare", "status", "ls"}, f"commands of a search: {times}")
 
     # Without a GPU nothing is measured, and it says why.
     devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout
     if "cannot be used" in devices:
-        _, _, done = bench(work / "none", sweep)
+        _, _, done = bench(work / "none", sweep, "--device", "cuda")
         expect(done.returncode == 77 and "SKIPPED" in done.stderr and "cannot be used" in done.stderr,
                f"without a GPU: exit code {done.returncode}: {done.stderr}")
 

@@ -3,16 +3,13 @@
 
   overhead_speed.py --sweep PROGRAM [--rounds N] [--runs N] [--epochs N] [--trials N] [--results PATH] [--commit NAME]
 
-PATH.md and PATH.json are written; without --results the table is printed only. tools/bench --overhead does all that.
-
-Five things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
+tools/bench --overhead does all that. Five things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
 cost), one run of many epochs of one batch (whether an epoch costs more when there were many before it), the plan of as many
 runs as a sweep may have, and a search of many trials: next to a grid of as many runs, and the commands that show it.
 """
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,8 +17,8 @@ import time
 from pathlib import Path
 
 import machine
+from machine import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 END_FRACTION = 0.1  # the first and the last tenth of the epochs are compared
 
 # name: (title, unit, at most)
@@ -60,8 +57,8 @@ def run_sweep(arguments, work, sweep, *more):
     seconds = time.perf_counter() - start
     if done.returncode != 0:
         sys.exit(f"sweep ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    records = [json.loads(path.read_text()) for path in Path(logdir).glob("*/*/run.json")]
-    return seconds, done.stderr, [record for record in records if record["status"] == "completed"]
+    directory, = Path(logdir).iterdir()
+    return seconds, done.stderr, [record for record in machine.run_records(directory) if record["status"] == "completed"]
 
 
 def write_sweep_file(directory, name, **keys):
@@ -139,16 +136,17 @@ def shown_search(arguments, work):
                           "effects": ["show", "--effects", directory], "compare": ["compare", directory, "--by", "shuffle"],
                           "status": ["status", directory], "ls": ["ls", directory.parent]}.items():
         start = time.perf_counter()
-        subprocess.run([arguments.sweep, *command], check=True, stdout=subprocess.DEVNULL, cwd=work)
+        done = subprocess.run([arguments.sweep, *command], check=False, stdout=subprocess.DEVNULL, cwd=work)
         seconds[name] = time.perf_counter() - start
+        if done.returncode not in ((0, 2) if name == "compare" else (0,)):  # 2: no two trials differ in nothing else
+            sys.exit(f"sweep {name} ended with {done.returncode}")
     return seconds
 
 
 def measure(arguments):
     figures = {name: [] for name in FIGURES}
     with tempfile.TemporaryDirectory() as work:
-        for number in range(arguments.rounds):
-            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
+        for _ in machine.rounds(arguments.rounds):
             for found in (many_runs(arguments, work), fashion(arguments, work), many_epochs(arguments, work),
                           plan(arguments, work), searches(arguments, work), shown_search(arguments, work)):
                 for name, value in found.items():
@@ -157,12 +155,9 @@ def measure(arguments):
 
 
 def table(figures):
-    yield "| | median (least to most) | wanted |"
-    yield "|---|---|---|"
-    for name, (title, unit, most) in FIGURES.items():
-        values = figures[name]
-        yield (f"| {title} | {statistics.median(values):.2f} {unit} ({min(values):.2f} to {max(values):.2f}) | "
-               f"{'' if most is None else f'less than {most} {unit}'} |")
+    return machine.table(["", "median (least to most)", "wanted"],
+                         [[title, machine.spread(figures[name]).replace(" (", f" {unit} ("), "" if most is None else f"less than {most} {unit}"]
+                          for name, (title, unit, most) in FIGURES.items()])
 
 
 def main():

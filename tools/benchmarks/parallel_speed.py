@@ -1,85 +1,38 @@
 #!/usr/bin/env python3
 """Compares ways to train one CNN on two cores: threads, two devices, two MPI ranks, and PyTorch's DistributedDataParallel.
 
-  parallel_speed.py --program SWEEP [--allreduce PROGRAM] [--python PYTHON] [--batch N] [--rounds N] [--results PATH]
+  parallel_speed.py --sweep PROGRAM [--batch N] [--rounds N] [--results PATH] [--commit NAME]
 
-In every round all run once, one after the other. PYTHON has torch; without it PyTorch is left out. PROGRAM is allreduce_benchmark,
-which `ninja -C build allreduce_benchmark` puts into build/tests: how long MPI takes for the same gradient, compared with how long a
-step waits for it. PATH.md and PATH.json are written; without --results the table is printed only. An epoch has the 48,000 training
-images of sweeps/parallel.json; PyTorch's are random numbers in memory.
+In every round all run once, one after the other. Run with a Python that has torch; without it PyTorch is left out. An epoch has the 48,000
+training images of sweeps/parallel.json; PyTorch's are random numbers in memory. tools/bench --parallel does all that.
 """
 import argparse
-import json
-import math
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import machine
+from machine import ROOT, run
 
-ROOT = Path(__file__).resolve().parents[2]
 IMAGES, EPOCHS = 48000, 3
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
-MPI_ENVIRONMENT = os.environ | {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-IN_PROCESSES = "data 2: two processes, MPI"
+MPI_ENVIRONMENT = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+ALONE = "one device, 2 threads"
 
 
-class SweepTimes:
-    """Of the program, in seconds: the least epoch, and what a step of it waits for other devices."""
-
-    def __init__(self, program, batch):
-        self.program, self.batch = program, batch
-        self.waiting, self.gradient_bytes = {}, 0
-
-    def epoch(self, name, parallel, launcher=()):
-        with tempfile.TemporaryDirectory() as logdir:
-            subprocess.run([*launcher, self.program, ROOT / "sweeps/parallel.json", f"parallel={parallel}", f"batch_size={self.batch}",
-                            f"epochs={EPOCHS}", "--threads", "2", "--logdir", logdir, "--quiet"], check=True, capture_output=True,
-                           env=MPI_ENVIRONMENT)
-            record, = machine.run_records(Path(logdir) / "parallel")
-            if not self.gradient_bytes:
-                run, = (path.parent for path in (Path(logdir) / "parallel").glob("*/run.json"))
-                shown = subprocess.run([self.program, "show", run, "--parameters", "--json"], check=True, capture_output=True, text=True)
-                self.gradient_bytes = 4 * sum(entry["elements"] for entry in json.loads(shown.stdout)["parameters"])
-            least = min(record["epochs"], key=lambda epoch: epoch["epoch_seconds"])
-            if "communication_seconds" in least:
-                steps = math.ceil(IMAGES / self.batch)
-                self.waiting.setdefault(name, []).append(
-                    {"step": least["epoch_seconds"] / steps, "waits": least["communication_seconds"] / steps})
-            return least["epoch_seconds"]
+def least_epoch(arguments, parallel, launcher=()):
+    with tempfile.TemporaryDirectory() as logdir:
+        run([*launcher, os.path.abspath(arguments.sweep), ROOT / "sweeps/parallel.json", f"parallel={parallel}",
+             f"batch_size={arguments.batch}", f"epochs={EPOCHS}", "--threads", 2, "--logdir", logdir, "--quiet"],
+            environment=MPI_ENVIRONMENT)
+        record, = machine.run_records(Path(logdir) / "parallel")
+        return min(epoch["epoch_seconds"] for epoch in record["epochs"])
 
 
-def allreduce_seconds(program, count):
-    out = subprocess.run([*MPI, program, str(count)], check=True, capture_output=True, text=True, env=MPI_ENVIRONMENT)
-    return float(out.stdout)
-
-
-def share_of_mpi(times, allreduce):
-    """A sentence about the step that waited least."""
-    least = min(times.waiting[IN_PROCESSES], key=lambda step: step["waits"])
-    return (f"With MPI a step of {least['step'] * 1e3:.2f} ms waits {least['waits'] * 1e6:.0f} µs ({least['waits'] / least['step']:.1%}) "
-            f"for the other rank: to send it its images, to exchange the gradient, and because it is slower. MPI_Allreduce of the same "
-            f"{times.gradient_bytes:,} bytes alone takes {min(allreduce) * 1e6:.0f} µs.")
-
-
-def table(here, times, seconds, allreduce):
-    least = min(seconds["one device, 2 threads"])
-    lines = [f"An epoch of {IMAGES:,} images in batches of {times.batch}. {machine.sentence(here)}", "",
-             "| | least | median | compared with one device |", "|---|---|---|---|"]
-    lines += [f"| {name} | {min(epochs) * 1000:.0f} ms | {statistics.median(epochs) * 1000:.0f} ms | {min(epochs) / least:.2f} × |"
-              for name, epochs in seconds.items()]
-    if allreduce:
-        lines += ["", share_of_mpi(times, allreduce)]
-    return "\n".join(lines) + "\n"
-
-
-def torch_seconds(python, batch, processes):
-    out = subprocess.run([python, __file__, "--torch", str(processes), "--batch", str(batch)], check=True, capture_output=True, text=True)
-    return float(out.stdout.split()[-1])
+def least_torch_epoch(arguments, processes):
+    return float(run([sys.executable, __file__, "--sweep", "", "--torch", processes, "--batch", arguments.batch]).split()[-1])
 
 
 def train_with_torch(rank, processes, batch):
@@ -115,43 +68,34 @@ def train_with_torch(rank, processes, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=os.path.abspath)
-    parser.add_argument("--allreduce", type=os.path.abspath)
-    parser.add_argument("--python")
+    parser = machine.parser_of(__doc__)
+    parser.add_argument("--sweep", required=True)
     parser.add_argument("--batch", type=int, default=960)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--results", type=Path)
     parser.add_argument("--torch", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.torch:
-        if arguments.torch == 1:
-            train_with_torch(0, 1, arguments.batch)
-        else:
-            import torch.multiprocessing
-            torch.multiprocessing.spawn(train_with_torch, (arguments.torch, arguments.batch), nprocs=arguments.torch)
+        import torch.multiprocessing
+        torch.multiprocessing.spawn(train_with_torch, (arguments.torch, arguments.batch), nprocs=arguments.torch)
         return
-    if not arguments.program:
-        parser.error("--program is needed")
-    here = machine.describe()
-    times = SweepTimes(arguments.program, arguments.batch)
-    kinds = {"one device, 2 threads": ("none",), "data 2: threads of one process": ('{"data": 2}',), IN_PROCESSES: ('{"data": 2}', MPI)}
-    ways = {name: lambda name=name, kind=kind: times.epoch(name, *kind) for name, kind in kinds.items()}
-    if arguments.python:
-        ways["PyTorch, one process, 2 threads"] = lambda: torch_seconds(arguments.python, arguments.batch, 1)
-        ways["PyTorch DDP, gloo, two processes"] = lambda: torch_seconds(arguments.python, arguments.batch, 2)
-    seconds, allreduce = {name: [] for name in ways}, []
-    for _ in range(arguments.rounds):
+    about = machine.describe()
+    torch = machine.torch_version()
+    ways = {ALONE: lambda: least_epoch(arguments, "none"),
+            "data 2: threads of one process": lambda: least_epoch(arguments, '{"data": 2}'),
+            "data 2: two processes, MPI": lambda: least_epoch(arguments, '{"data": 2}', MPI)}
+    if torch:
+        ways |= {"PyTorch, one process, 2 threads": lambda: least_torch_epoch(arguments, 1),
+                 "PyTorch DDP, gloo, two processes": lambda: least_torch_epoch(arguments, 2)}
+    found = {name: [] for name in ways}
+    for _ in machine.rounds(arguments.rounds):
         for name, measure in ways.items():
-            seconds[name].append(measure())
-        if arguments.allreduce:
-            allreduce.append(allreduce_seconds(arguments.allreduce, times.gradient_bytes))
-        text = table(here, times, seconds, allreduce)
-        if arguments.results:  # what is measured so far, should the rest take too long
-            machine.write_results(arguments.results, text, {
-                "date": machine.now().isoformat(timespec="seconds"), "machine": here, "batch": arguments.batch, "seconds": seconds,
-                "steps": times.waiting, "gradient_bytes": times.gradient_bytes, "allreduce_seconds": allreduce})
-    print(text)
+            found[name].append(measure())
+    rows = [[name, machine.seconds(values), f"{min(values) / min(found[ALONE]):.2f} ×"] for name, values in found.items()]
+    machine.tell(arguments, about, "Two cores, one network",
+                 f"sweep {arguments.commit}, PyTorch {torch or 'missing: not installed'}. The least of {EPOCHS} epochs of {IMAGES:,} images in "
+                 f"batches of {arguments.batch}: median (least to most) over {arguments.rounds} rounds.",
+                 machine.table(["", "an epoch", "least, compared with one device"], rows), {"pytorch": torch or "missing"},
+                 batch=arguments.batch, seconds=found)
 
 
 if __name__ == "__main__":

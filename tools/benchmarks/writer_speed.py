@@ -3,12 +3,10 @@
 
   writer_speed.py --program writer_benchmark --sweep sweep [--rounds N] [--results PATH] [--commit NAME]
 
-PATH.md and PATH.json are written; without --results the table is printed only. Run with a Python that has torch,
-tensorboard and numpy; without torch its column says so. tools/bench --writer does all that.
+Run with a Python that has torch, tensorboard and numpy; without torch its column says so. tools/bench --writer does all that.
 """
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,12 +24,13 @@ NUMBERS = {"crc": ("CRC32C of 1 MiB, GB/s", 8, True), "add_scalar": ("add_scalar
            "fsck": ("sweep fsck, GB/s", 1, True)}
 
 
-def measure_torch(make, kind):
+def measure_torch(kind):
     import numpy
+    from torch.utils.tensorboard import SummaryWriter
     values = numpy.random.default_rng(0).normal(size=(10000,)).astype(numpy.float32)
     grid = numpy.random.default_rng(0).random((1, 242, 242), dtype=numpy.float32)
     with tempfile.TemporaryDirectory() as logdir:
-        writer = make(logdir)
+        writer = SummaryWriter(logdir)
         start = time.perf_counter()
         for step in range(COUNTS[kind]):
             if kind == "scalars":
@@ -47,8 +46,7 @@ def measure_torch(make, kind):
 def measure_writer(program):
     """Returns the numbers of one round. They include opening and closing files, as PyTorch's do."""
     wanted = "^(Scalars|Histograms|Grids|AddScalarMedian|Crc32c/1048576)"
-    output = subprocess.run([program, f"--benchmark_filter={wanted}", "--benchmark_format=json", "--benchmark_min_time=0.5"],
-                            check=True, capture_output=True, text=True).stdout
+    output = machine.run([program, f"--benchmark_filter={wanted}", "--benchmark_format=json", "--benchmark_min_time=0.5"])
     found = {}
     for entry in json.loads(output)["benchmarks"]:
         name = entry["name"].split("/")[0].lower()
@@ -63,38 +61,25 @@ def measure_writer(program):
 
 def fsck_speed(sweep, logdir, size):
     start = time.perf_counter()
-    subprocess.run([sweep, "fsck", logdir], check=True, capture_output=True)
+    machine.run([sweep, "fsck", logdir])
     return size / (time.perf_counter() - start) / 1e9
 
 
-def torch_writer():
-    try:
-        import torch
-        from torch.utils.tensorboard import SummaryWriter
-        return SummaryWriter, torch.__version__
-    except ImportError:
-        return None, None
-
-
-def measure(arguments, make):
+def measure(arguments, torch):
     ours, theirs = {}, {kind: [] for kind in COUNTS}
     with tempfile.TemporaryDirectory() as logdir:
-        subprocess.run([arguments.program, "--write", logdir], check=True)
+        machine.run([arguments.program, "--write", logdir])
         size = sum(path.stat().st_size for path in Path(logdir).rglob("*tfevents*"))
-        for number in range(arguments.rounds):
-            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
+        for _ in machine.rounds(arguments.rounds):
             for name, value in {**measure_writer(arguments.program), "fsck": fsck_speed(arguments.sweep, logdir, size)}.items():
                 ours.setdefault(name, []).append(value)
-            for kind in COUNTS if make else ():
-                theirs[kind].append(measure_torch(make, kind))
+            for kind in COUNTS if torch else ():
+                theirs[kind].append(measure_torch(kind))
     return ours, theirs
 
 
 def cell(values):
-    if not values:
-        return "missing"
-    middle, digits = statistics.median(values), 0 if min(values) >= 100 else 1
-    return f"{middle:,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+    return machine.spread(values, "{:,.0f}" if values and min(values) >= 100 else "{:,.1f}")
 
 
 def ratio(ours, theirs):
@@ -102,14 +87,14 @@ def ratio(ours, theirs):
 
 
 def tables(ours, theirs):
-    yield "| | sweep | PyTorch | ratio | wanted |"
-    yield "|---|---|---|---|---|"
+    rows = []
     for kind, wanted in TARGET_RATIOS.items():
         times = ratio(ours[kind], theirs[kind])
-        yield (f"| {NAMES[kind]} | {cell(ours[kind])} | {cell(theirs[kind])} | "
-               f"{'missing' if times is None else f'{times:.0f}'} | {wanted} or more |")
+        rows.append([NAMES[kind], cell(ours[kind]), cell(theirs[kind]), "missing" if times is None else f"{times:.0f}",
+                     f"{wanted} or more"])
     for name, (title, wanted, more) in NUMBERS.items():
-        yield f"| {title} | {cell(ours[name])} | | | {wanted} or {'more' if more else 'less'} |"
+        rows.append([title, cell(ours[name]), "", "", f"{wanted} or {'more' if more else 'less'}"])
+    return machine.table(["", "sweep", "PyTorch", "ratio", "wanted"], rows)
 
 
 def main():
@@ -118,11 +103,9 @@ def main():
     parser.add_argument("--sweep", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    make, version = torch_writer()
-    if make is None:
-        print("PyTorch is not installed for this Python: its column is missing", file=sys.stderr)
+    version = machine.torch_version()
     about = machine.describe()
-    ours, theirs = measure(arguments, make)
+    ours, theirs = measure(arguments, version)
     machine.tell(arguments, about, "The TensorBoard writer and PyTorch's",
                  f"sweep {arguments.commit}, PyTorch {version or 'missing: not installed'}.\n"
                  f"Median (least to most) of {arguments.rounds} rounds, both writers in turn in every round; files are "

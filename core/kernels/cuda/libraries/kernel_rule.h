@@ -23,9 +23,9 @@ inline constexpr std::int64_t kMinLibraryProducts = 1 << 24;
 std::int64_t products(const LinearShape& shape, const LibraryTask& task);
 std::int64_t products(const ConvShape& shape, const LibraryTask& task);
 
-/// The rule: whether the library is faster than the built-in kernel, as library_benchmark measured on an
-/// H100. It is wherever there are enough multiplications, except for convolutions with few weights per
-/// channel of their result: cuDNN then takes many times as long.
+/// The rule: whether the library is faster than the built-in kernel, as measured on an H100. It is wherever
+/// there are enough multiplications, except for convolutions with few weights per channel of their result:
+/// cuDNN then takes many times as long.
 bool library_is_faster(const LinearShape& shape, const LibraryTask& task);
 bool library_is_faster(const ConvShape& shape, const LibraryTask& task);
 

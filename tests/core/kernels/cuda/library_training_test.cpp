@@ -213,7 +213,7 @@ TEST_F(KernelRuleTest, CountsTheProductsOfConvolutions) {
   EXPECT_EQ(products(shape, {.images = 3}), 3 * 8 * 32 * 32 * 2 * 2 * 2);
 }
 
-// As measured on an H100: see library_benchmark.
+// As measured on an H100.
 TEST_F(KernelRuleTest, KeepsConvolutionsOfFewChannelsForBuiltInKernels) {
   const auto directions_of = [](const ConvShape& shape) {
     std::string text;
