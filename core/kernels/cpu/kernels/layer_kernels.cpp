@@ -268,12 +268,12 @@ Moments channel_moments(const float* in, std::size_t pixels, std::size_t images)
   return {count, pilot + sum / count, std::max(0.0, squares - sum * sum / count)};
 }
 
-void scale_and_shift(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
+void scale_and_shift(const float* in, const ImageLayout& layout, float scale, float shift, bool relu,
                      float* out) {
   const Lanes d;
   const Vector factor = hn::Set(d, scale), summand = hn::Set(d, shift);
-  const std::size_t row = size.width * kLanes;
-  for (std::size_t y = 0; y < size.rows; ++y, in += row, out += size.pitch * kLanes) {
+  const std::size_t row = layout.width * kLanes;
+  for (std::size_t y = 0; y < layout.rows; ++y, in += row, out += layout.pitch * kLanes) {
     for (std::size_t i = 0; i < row; i += hn::Lanes(d)) {
       const Vector value = hn::MulAdd(hn::Load(d, in + i), factor, summand);
       hn::Store(relu ? positive_part(d, value) : value, d, out + i);
@@ -281,10 +281,10 @@ void scale_and_shift(const float* in, const ChannelSize& size, float scale, floa
   }
 }
 
-GradientSums gradient_sums(const float* in, const float* out, const ChannelSize& size, float mean,
+GradientSums gradient_sums(const float* in, const float* out, const ImageLayout& layout, float mean,
                            float* grad) {
   const Lanes d;
-  const std::size_t n = hn::Lanes(d), row = size.width * kLanes;
+  const std::size_t n = hn::Lanes(d), row = layout.width * kLanes;
   const Vector origin = hn::Set(d, mean);
   Vector s[kSums], p[kSums];
   for (std::size_t i = 0; i < kSums; ++i) s[i] = p[i] = hn::Zero(d);
@@ -297,14 +297,14 @@ GradientSums gradient_sums(const float* in, const float* out, const ChannelSize&
     s[i] = hn::Add(s[i], g);
     p[i] = hn::MulAdd(g, hn::Sub(hn::Load(d, in + at), origin), p[i]);
   };
-  for (std::size_t y = 0; y < size.rows; ++y) {
+  for (std::size_t y = 0; y < layout.rows; ++y) {
     std::size_t at = 0;
     for (; at + kSums * n <= row; at += kSums * n) {
       for (std::size_t i = 0; i < kSums; ++i) add(at + i * n, i);
     }
     for (; at < row; at += n) add(at, 0);
     in += row, grad += row;
-    if (out != nullptr) out += size.pitch * kLanes;
+    if (out != nullptr) out += layout.pitch * kLanes;
   }
   const auto total = [&](const Vector(&v)[kSums]) HWY_ATTR {
     const Vector sum = hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3]));
@@ -313,13 +313,13 @@ GradientSums gradient_sums(const float* in, const float* out, const ChannelSize&
   return {total(s), total(p)};
 }
 
-void normalization_gradient(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
+void normalization_gradient(const float* in, const float* grad, const ImageLayout& layout, std::size_t images,
                             const NormalizationFactors& factors, float* grad_in) {
   const Lanes d;
   const Vector a = hn::Set(d, factors.gradient_factor), b = hn::Set(d, factors.deviation_factor),
                c = hn::Set(d, factors.constant), origin = hn::Set(d, factors.mean);
-  const std::size_t row = size.width * kLanes;
-  for (std::size_t y = 0; y < size.rows; ++y, in += row, grad += row, grad_in += size.pitch * kLanes) {
+  const std::size_t row = layout.width * kLanes;
+  for (std::size_t y = 0; y < layout.rows; ++y, in += row, grad += row, grad_in += layout.pitch * kLanes) {
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const auto counts = hn::FirstN(d, images > lane ? images - lane : 0);
       for (std::size_t i = lane; i < row; i += kLanes) {

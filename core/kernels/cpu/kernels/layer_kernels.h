@@ -80,8 +80,8 @@ extern const Kernel<void(const PoolGeometry& g, Average average, const float* in
 extern const Kernel<void(const PoolGeometry& g, Average average, const float* grad_out, float* grad_in)>
     avg_pool_backward;
 
-// Batch normalization, channel by channel: `rows` rows of `width` pixels of 16 floats. Arrays are dense,
-// except that each function has one array with a pitch: the one that a neighbouring convolution wants padded.
+// Batch normalization, channel by channel. Arrays are dense, except that each function has one array with a
+// layout: the one that a neighbouring convolution may want padded.
 // Lanes from `images` on are not in the batch: they do not count, and their gradients are zero, both those
 // that come in and those that go out.
 
@@ -90,37 +90,31 @@ struct Moments {
   double count = 0, mean = 0, squares = 0;
 };
 
-/// Size of a channel in pixels, and the pitch, the pixels from row to row, of the
-/// array that may not be dense.
-struct ChannelSize {
-  std::size_t rows, width, pitch;
-};
-
 /// Moments of one channel of a block: in [pixels][16]; only the first `images` lanes count.
 extern const Kernel<Moments(const float* in, std::size_t pixels, std::size_t images)> channel_moments;
 
 /// Moments of the union of both sets.
 Moments combine(const Moments& a, const Moments& b);
 
-/// out = scale · in + shift, then max(0, ·) if `relu`. The pitch is out's.
-extern const Kernel<void(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
+/// out = scale · in + shift, then max(0, ·) if `relu`. The layout is out's.
+extern const Kernel<void(const float* in, const ImageLayout& layout, float scale, float shift, bool relu,
                          float* out)>
     scale_and_shift;
 
 /// Σ grad and Σ grad · (in − mean). If `out` is not nullptr, grad is set to zero first where out, the output
-/// of ReLU, is not above 0. The pitch is out's.
+/// of ReLU, is not above 0. The layout is out's.
 struct GradientSums {
   double gradient = 0, product = 0;
 };
-extern const Kernel<GradientSums(const float* in, const float* out, const ChannelSize& size, float mean,
+extern const Kernel<GradientSums(const float* in, const float* out, const ImageLayout& layout, float mean,
                                  float* grad)>
     gradient_sums;
 
-/// grad_in = gradient_factor · grad − deviation_factor · (in − mean) − constant. The pitch is grad_in's.
+/// grad_in = gradient_factor · grad − deviation_factor · (in − mean) − constant. The layout is grad_in's.
 struct NormalizationFactors {
   float gradient_factor, deviation_factor, mean, constant;
 };
-extern const Kernel<void(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
+extern const Kernel<void(const float* in, const float* grad, const ImageLayout& layout, std::size_t images,
                          const NormalizationFactors& factors, float* grad_in)>
     normalization_gradient;
 

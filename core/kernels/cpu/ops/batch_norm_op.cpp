@@ -8,15 +8,6 @@
 namespace sweep::cpu {
 namespace {
 
-ChannelSize size_of(const ImageLayout& layout) {
-  if (layout.dense()) return {1, layout.rows * layout.width, 0};
-  return {layout.rows, layout.width, layout.pitch};
-}
-
-std::size_t channel_begin(const ImageLayout& layout, std::size_t channel) {
-  return (channel * layout.plane + layout.first) * kLanes;
-}
-
 void zero_borders(const ImageLayout& layout, float* channel) {
   for (std::size_t y = 0; layout.border > 0 && y < layout.rows; ++y) {
     float* row = channel + y * layout.pitch * kLanes;
@@ -31,8 +22,7 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, 
     : Op(layer),
       channels_(static_cast<std::size_t>(layer.input[0])),
       pixels_(element_count(layer.input) / channels_),
-      out_layout_(dense_layout(channels_, static_cast<std::size_t>(layer.input[1]),
-                               static_cast<std::size_t>(layer.input[2]))),
+      out_layout_(dense_layout(channels_, pixels_)),
       gradient_layout_(out_layout_),
       affine_(!layer.parameters.empty()),
       relu_(relu),
@@ -98,8 +88,8 @@ void BatchNormOp::forward(const Pass& pass, const float* parameters, const Buffe
                                          : 1 / std::sqrt(static_cast<double>(running_variance_[c]) + eps_);
     const double scale = static_cast<double>(weight(parameters, c)) * inverse;
     const double shift = static_cast<double>(bias(parameters, c)) - mean * scale;
-    scale_and_shift(buffers.in + c * pixels_ * kLanes, size_of(out_layout_), static_cast<float>(scale),
-                    static_cast<float>(shift), relu_, buffers.out + channel_begin(out_layout_, c));
+    scale_and_shift(buffers.in + c * pixels_ * kLanes, out_layout_, static_cast<float>(scale),
+                    static_cast<float>(shift), relu_, buffers.out + out_layout_.channel_begin(c));
   }
 }
 
@@ -107,8 +97,8 @@ void BatchNormOp::collect_sums(std::size_t block, const Buffers& buffers) {
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::size_t at = c * pixels_ * kLanes;
     block_sums_[block * channels_ + c] =
-        gradient_sums(buffers.in + at, relu_ ? buffers.out + channel_begin(out_layout_, c) : nullptr,
-                      size_of(out_layout_), static_cast<float>(batch_[c].mean), buffers.grad_out + at);
+        gradient_sums(buffers.in + at, relu_ ? buffers.out + out_layout_.channel_begin(c) : nullptr,
+                      out_layout_, static_cast<float>(batch_[c].mean), buffers.grad_out + at);
   }
 }
 
@@ -135,9 +125,9 @@ void BatchNormOp::backward(const float* parameters, const Buffers& buffers) cons
     const double factor = static_cast<double>(weight(parameters, c)) * s.inverse_deviation;
     const double deviation = factor * s.inverse_deviation * s.inverse_deviation * s.sums.product / s.count;
     const std::size_t at = c * pixels_ * kLanes;
-    float* grad_in = buffers.grad_in + channel_begin(gradient_layout_, c);
+    float* grad_in = buffers.grad_in + gradient_layout_.channel_begin(c);
     normalization_gradient(
-        buffers.in + at, buffers.grad_out + at, size_of(gradient_layout_), buffers.images,
+        buffers.in + at, buffers.grad_out + at, gradient_layout_, buffers.images,
         {static_cast<float>(factor), static_cast<float>(deviation), static_cast<float>(s.mean),
          static_cast<float>(factor * s.sums.gradient / s.count)},
         grad_in);

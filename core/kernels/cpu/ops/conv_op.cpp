@@ -88,8 +88,8 @@ std::optional<ImageLayout> ConvOp::accept_padded_input() {
   input_is_padded_ = true;
   assign_offsets();
   const ConvGeometry& g = geometry_;
-  return ImageLayout{groups_ * g.in_channels,        g.height(), g.width(), g.in_plane / kLanes, g.in_width,
-                     g.pad_y * g.in_width + g.pad_x, 0};
+  return ImageLayout{groups_ * g.in_channels, g.height(), g.width(),
+                     g.in_plane / kLanes,     g.in_width, g.pad_y * g.in_width + g.pad_x};
 }
 
 std::optional<ImageLayout> ConvOp::accept_padded_gradient() {

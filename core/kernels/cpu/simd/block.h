@@ -56,20 +56,21 @@ class AllocationCount {
   std::size_t bytes_ = 0;
 };
 
-/// Layout of a value or of its gradient: channels of rows of pixels, each pixel kLanes floats. Dense, unless
-/// an op reads it with zeros around the rows. All counts are in pixels.
+/// Layout of a value or of its gradient: channels of rows of pixels, each pixel kLanes floats; with zeros
+/// around the rows, if an op reads it so. All counts are in pixels.
 struct ImageLayout {
   std::size_t channels, rows, width;
   std::size_t plane, pitch;  // from one channel to the next, from one row to the next
-  std::size_t first;         // offset of a channel's first pixel
-  std::size_t border;        // zero pixels left and right of each row, written together with the row
+  std::size_t first = 0;     // offset of a channel's first pixel
+  std::size_t border = 0;    // zero pixels left and right of each row, written together with the row
 
   std::size_t floats() const { return channels * plane * kLanes; }
-  bool dense() const { return plane == rows * width; }
+  std::size_t channel_begin(std::size_t channel) const { return (channel * plane + first) * kLanes; }
 };
 
-constexpr ImageLayout dense_layout(std::size_t channels, std::size_t rows, std::size_t width) {
-  return {channels, rows, width, rows * width, width, 0, 0};
+/// Without zeros a channel is one row.
+constexpr ImageLayout dense_layout(std::size_t channels, std::size_t pixels) {
+  return {channels, 1, pixels, pixels, pixels};
 }
 
 /// Rounds a number of floats up to whole cache lines.
