@@ -53,11 +53,22 @@ HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* c
   }
 }
 
-template <int kChannels>
-HWY_INLINE void init_accumulators(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
-  for (int c = 0; c < kChannels; ++c) {
-    const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
-    for (int p = 0; p < 4; ++p) acc[c][p] = start;
+// Computes the tile whose positions begin `offsets` floats after `in`, and calls store(acc, lane) with its
+// sums for each vector of images, from `lane` on.
+template <int kChannels, class Store>
+HWY_INLINE void run_tile(const TapWindow& window, const float* in, const std::size_t (&offsets)[4],
+                         const float* weights, const float* bias, const Store& store) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    const float* positions[4];
+    for (std::size_t p = 0; p < 4; ++p) positions[p] = in + offsets[p] + lane;
+    Vector acc[kChannels][4];
+    for (int c = 0; c < kChannels; ++c) {
+      const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+      for (int p = 0; p < 4; ++p) acc[c][p] = start;
+    }
+    accumulate_taps<kChannels>(d, window, positions, weights, acc);
+    store(acc, lane);
   }
 }
 
@@ -80,27 +91,24 @@ struct PlainTile {
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
                   std::size_t y, std::size_t x, float* out, float* /*argmax*/) {
     const Lanes d;
-    const TapWindow window = forward_window(g, kChannels);
     const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
     const std::size_t plane = g.out_height * g.out_width * kLanes;
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      const float* positions[4];
-      // Positions beyond the end of the row repeat the last one and are not stored.
-      for (std::size_t p = 0; p < 4; ++p) {
-        const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
-        positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
-      }
-      Vector acc[kChannels][4];
-      init_accumulators<kChannels>(d, bias, acc);
-      accumulate_taps<kChannels>(d, window, positions, weights, acc);
-      for (int c = 0; c < kChannels; ++c) {
-        float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
+    std::size_t offsets[4];
+    // Positions beyond the end of the row repeat the last one and are not stored.
+    for (std::size_t p = 0; p < 4; ++p) {
+      const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
+      offsets[p] = (y * g.stride_y * g.in_width + column) * kLanes;
+    }
+    const auto store = [&](const Vector(&acc)[kChannels][4], std::size_t lane) HWY_ATTR {
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        float* target = out + c * plane + (y * g.out_width + x) * kLanes + lane;
         for (std::size_t p = 0; p < count; ++p) {
           const Vector value = relu ? positive_part(d, acc[c][p]) : acc[c][p];
           hn::Store(value, d, target + p * kLanes);
         }
       }
-    }
+    };
+    run_tile<kChannels>(forward_window(g, kChannels), in, offsets, weights, bias, store);
   }
 };
 
@@ -110,22 +118,17 @@ struct PooledTile {
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
                   std::size_t y, std::size_t x, float* out, float* argmax) {
     const Lanes d;
-    const TapWindow window = forward_window(g, kChannels);
-    const std::size_t pooled_width = g.out_width / 2;
-    const std::size_t plane = (g.out_height / 2) * pooled_width * kLanes;
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      const float* corner = in + (2 * y * g.stride_y * g.in_width + 2 * x * g.stride_x) * kLanes + lane;
-      const float* below = corner + g.stride_y * g.in_width * kLanes;
-      const std::size_t right = g.stride_x * kLanes;
-      const float* positions[4] = {corner, corner + right, below, below + right};
-      Vector acc[kChannels][4];
-      init_accumulators<kChannels>(d, bias, acc);
-      accumulate_taps<kChannels>(d, window, positions, weights, acc);
-      for (int c = 0; c < kChannels; ++c) {
-        const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
+    const std::size_t pooled_width = g.out_width / 2, plane = (g.out_height / 2) * pooled_width * kLanes;
+    const std::size_t corner = (2 * y * g.stride_y * g.in_width + 2 * x * g.stride_x) * kLanes;
+    const std::size_t below = corner + g.stride_y * g.in_width * kLanes, right = g.stride_x * kLanes;
+    const auto store = [&](const Vector(&acc)[kChannels][4], std::size_t lane) HWY_ATTR {
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        const std::size_t at = c * plane + (y * pooled_width + x) * kLanes + lane;
         pool_window(d, acc[c], relu, out + at, argmax + at);
       }
-    }
+    };
+    run_tile<kChannels>(forward_window(g, kChannels), in, {corner, corner + right, below, below + right},
+                        weights, bias, store);
   }
 };
 
@@ -206,19 +209,16 @@ HWY_INLINE void store_input_gradients(ConvGeometry g, ConvGradient gradient, con
                    columns.reversed_step * kChannels};
   if (window.rows == 0 || window.columns == 0) window.channels = 0;
   const float* first_weight = weights + (rows.reversed * g.kernel_width + columns.reversed) * kChannels;
-  const std::size_t first = rows.gradient * gradient.pitch + gradient.border + columns.gradient;
-  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-    const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
-    for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
-      positions[p] = gradient.data + (first + p) * kLanes + lane;
-    Vector acc[kChannels][4];
-    init_accumulators<kChannels>(d, nullptr, acc);
-    accumulate_taps<kChannels>(d, window, positions, first_weight, acc);
+  std::size_t offsets[4] = {};
+  for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
+    offsets[p] = (rows.gradient * gradient.pitch + gradient.border + columns.gradient + p) * kLanes;
+  const auto store = [&](const Vector(&acc)[kChannels][4], std::size_t lane) HWY_ATTR {
     for (std::size_t c = 0; c < kChannels; ++c) {
       for (std::size_t p = 0; p < count; ++p)
         hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
     }
-  }
+  };
+  run_tile<kChannels>(window, gradient.data, offsets, first_weight, nullptr, store);
 }
 
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,

@@ -67,6 +67,16 @@ HWY_INLINE std::size_t vectors_in(std::size_t floats) {
   return (floats + hn::Lanes(Lanes()) - 1) / hn::Lanes(Lanes());
 }
 
+// Loads vectors of kRuns runs of `from`, [runs][run_floats]. The last vector of a run is masked.
+template <int kRuns, int kVectors, class Mask>
+HWY_INLINE void load_runs(Lanes d, Mask tail, const float* from, std::size_t run_floats,
+                          Vector (&to)[kRuns][kVectors]) {
+  for (std::size_t r = 0; r < kRuns; ++r, from += run_floats) {
+    for (std::size_t v = 0; v + 1 < kVectors; ++v) to[r][v] = hn::LoadU(d, from + v * hn::Lanes(d));
+    to[r][kVectors - 1] = hn::MaskedLoad(tail, d, from + (kVectors - 1) * hn::Lanes(d));
+  }
+}
+
 // Gradient of the weights: sums[run][·] += Σ value · patch over the list. `sums` is [runs][run_floats], so
 // the last vector of a run is masked.
 struct AccumulateWeights {
@@ -77,10 +87,7 @@ struct AccumulateWeights {
     const std::size_t n = hn::Lanes(d);
     const auto tail = hn::FirstN(d, chunk_floats - (kVectors - 1) * n);
     Vector acc[kRuns][kVectors];
-    for (std::size_t r = 0; r < kRuns; ++r) {
-      for (std::size_t v = 0; v + 1 < kVectors; ++v) acc[r][v] = hn::LoadU(d, sums + r * run_floats + v * n);
-      acc[r][kVectors - 1] = hn::MaskedLoad(tail, d, sums + r * run_floats + (kVectors - 1) * n);
-    }
+    load_runs<kRuns, kVectors>(d, tail, sums, run_floats, acc);
     const auto add = [&](Vector(&to)[kRuns][kVectors], std::size_t i) HWY_ATTR {
       const Vector value = hn::Set(d, nonzeros.values[i]);
       const float* patch = images + nonzeros.offsets[i];
@@ -129,11 +136,7 @@ struct ScatterInput {
     const std::size_t n = hn::Lanes(d);
     const auto tail = hn::FirstN(d, chunk_floats - (kVectors - 1) * n);
     Vector weight[kRuns][kVectors];
-    for (std::size_t r = 0; r < kRuns; ++r) {
-      for (std::size_t v = 0; v + 1 < kVectors; ++v)
-        weight[r][v] = hn::LoadU(d, weights + r * run_floats + v * n);
-      weight[r][kVectors - 1] = hn::MaskedLoad(tail, d, weights + r * run_floats + (kVectors - 1) * n);
-    }
+    load_runs<kRuns, kVectors>(d, tail, weights, run_floats, weight);
     for (std::size_t i = 0; i < nonzeros.count; ++i) {
       const Vector value = hn::Set(d, nonzeros.values[i]);
       float* patch = images + nonzeros.offsets[i];
