@@ -35,22 +35,6 @@ std::vector<Way> ways() {
 
 using Train = std::function<void(Engine& engine, const Batch& batch, int step)>;
 
-// Two epochs of 45 batches, the last of which is short. More than are started together, and no multiple of
-// it.
-std::vector<float> trained(const Way& way, int num_workers, const Train& train) {
-  const auto engine = new_engine(Placement::kAuto, way);
-  DataLoader loader({small_set(320, 3), 2, 310},
-                    {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
-  int step = 0;
-  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
-    loader.begin_epoch(epoch);
-    while (const Batch* batch = loader.next()) train(*engine, *batch, ++step);
-  }
-  EXPECT_EQ(engine->step_count(), 90);
-  EXPECT_EQ(engine->take_totals().samples, 620);
-  return engine->parameters();
-}
-
 void train_plainly(Engine& engine, const Batch& batch, int /*step*/) { engine.train(batch, 0.05); }
 
 void train_on_a_set_without_a_name(Engine& engine, const Batch& batch, int /*step*/) {
@@ -87,89 +71,94 @@ void train_and_read(Engine& engine, const Batch& batch, int step) {
   if (step % 13 == 0) engine.set_optimizer_state(engine.optimizer_state(), engine.step_count());
 }
 
-TEST(Feed, HowBatchesComeChangesNoBit) {
-  for (const Way& way : ways()) {
-    SCOPED_TRACE(testing::Message() << way);
-    const std::vector<float> whole = trained(way, 0, train_plainly);
-    EXPECT_EQ(trained(way, 2, train_plainly), whole) << "workers make batches of their own";
-    EXPECT_EQ(trained(way, 0, train_on_a_set_without_a_name), whole);
-    EXPECT_EQ(trained(way, 0, train_on_a_batch_that_changes), whole);
-  }
-  const std::vector<float> whole = trained({}, 0, train_plainly);
-  EXPECT_EQ(trained({}, 0, train_on_rows_that_change), whole);
-  EXPECT_EQ(trained({}, 0, train_and_read), whole);
-}
-
-// Two epochs with an evaluation after each: what was learned, and the sums.
-struct Trained {
-  std::vector<float> parameters;
-  std::vector<Totals> totals;
-  std::optional<Placement> placement;
+// How samples come to an engine.
+struct Feed {
+  Placement placement = Placement::kAuto;
+  bool prepared = false;
+  int num_workers = 0;
+  Train train = train_plainly;
 };
 
-Trained trained_in_place(Placement placement, bool prepared, int num_workers, const Way& way = {}) {
-  const auto set = small_set(320, 3);
-  const Subset training{set, 2, 250};
-  std::vector<Subset> evaluation = {{set, 252, 68}};
+// What was learned, and the sums.
+struct Trained {
+  std::vector<float> parameters;
+  std::vector<std::tuple<double, std::int64_t, std::int64_t>> totals;
+  std::optional<Placement> placement;
+
+  bool operator==(const Trained& other) const {
+    return parameters == other.parameters && totals == other.totals;
+  }
+};
+
+// Two epochs of 45 batches, the last of which is short: more than are started together, and no multiple of
+// it. After each, an evaluation.
+Trained trained(const Feed& feed, const Way& way = {}) {
+  const auto set = small_set(380, 3);
+  const Subset training{set, 2, 310};
+  std::vector<Subset> evaluation = {{set, 312, 68}};
   // They may take the place of the trained one on the first device.
-  for (std::uint64_t other = 0; other < 4; ++other) evaluation.push_back({small_set(60, 20 + other), 0, 60});
-  const auto engine = new_engine(placement, way);
+  for (std::uint64_t other = 0; other < 4; ++other) evaluation.push_back({small_set(40, 20 + other), 0, 40});
+  const auto engine = new_engine(feed.placement, way);
   Trained result;
-  if (prepared) result.placement = engine->prepare(training, evaluation);
-  DataLoader loader(training, {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
+  const auto take_totals = [&] {
+    const Totals totals = engine->take_totals();
+    result.totals.emplace_back(totals.loss, totals.correct, totals.samples);
+  };
+  if (feed.prepared) result.placement = engine->prepare(training, evaluation);
+  DataLoader loader(training, {.batch_size = 7, .shuffle = true, .num_workers = feed.num_workers, .seed = 5});
+  int step = 0;
   for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
     loader.begin_epoch(epoch);
-    while (const Batch* batch = loader.next()) engine->train(*batch, 0.05);
-    result.totals.push_back(engine->take_totals());
+    while (const Batch* batch = loader.next()) feed.train(*engine, *batch, ++step);
+    take_totals();
     for (const Subset& samples : evaluation) {
       DataLoader rest(samples, {.batch_size = 7});
       rest.begin_epoch(0);
       while (const Batch* batch = rest.next()) engine->evaluate(*batch);
-      result.totals.push_back(engine->take_totals());
+      take_totals();
     }
   }
+  EXPECT_EQ(engine->step_count(), 90);
   result.parameters = engine->parameters();
   return result;
 }
 
-void expect_same(const Trained& found, const Trained& expected) {
-  EXPECT_EQ(found.parameters, expected.parameters);
-  ASSERT_EQ(found.totals.size(), expected.totals.size());
-  for (std::size_t i = 0; i < found.totals.size(); ++i) {
-    EXPECT_EQ(found.totals[i].loss, expected.totals[i].loss);
-    EXPECT_EQ(found.totals[i].correct, expected.totals[i].correct);
-    EXPECT_EQ(found.totals[i].samples, expected.totals[i].samples);
+TEST(Feed, HowBatchesComeChangesNoBit) {
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(testing::Message() << way);
+    const Trained whole = trained({}, way);
+    EXPECT_EQ(std::get<2>(whole.totals[0]), 310);
+    EXPECT_EQ(trained({.num_workers = 2}, way), whole) << "workers make batches of their own";
+    for (const Train train : {train_on_a_set_without_a_name, train_on_a_batch_that_changes})
+      EXPECT_EQ(trained({.train = train}, way).parameters, whole.parameters);
+    EXPECT_EQ(trained({.placement = Placement::kHost}, way), whole);
+    EXPECT_EQ(trained({.prepared = true, .num_workers = 2}, way), whole);
   }
+  const std::vector<float> whole = trained({}).parameters;
+  EXPECT_EQ(trained({.train = train_on_rows_that_change}).parameters, whole);
+  EXPECT_EQ(trained({.train = train_and_read}).parameters, whole);
 }
 
 TEST(Feed, WhereTheSamplesAreChangesNoBit) {
-  const Trained expected = trained_in_place(Placement::kAuto, false, 0);
+  const Trained expected = trained({});
   for (const Placement placement : {Placement::kAuto, Placement::kDevice, Placement::kHost}) {
     for (const bool prepared : {false, true}) {
       for (const int num_workers : {0, 2}) {
-        const Trained found = trained_in_place(placement, prepared, num_workers);
-        expect_same(found, expected);
-        if (!prepared || device().type == DeviceType::kCpu) {
-          EXPECT_FALSE(found.placement);
-        } else {
-          EXPECT_EQ(found.placement, placement == Placement::kHost ? Placement::kHost : Placement::kDevice);
-        }
+        const Trained found = trained({placement, prepared, num_workers});
+        EXPECT_EQ(found, expected);
+        const Placement chosen = placement == Placement::kHost ? Placement::kHost : Placement::kDevice;
+        EXPECT_EQ(found.placement,
+                  prepared && device().type != DeviceType::kCpu ? std::optional(chosen) : std::nullopt);
       }
     }
-  }
-  for (const Way& way : ways()) {
-    SCOPED_TRACE(testing::Message() << way);
-    const Trained whole = trained_in_place(Placement::kAuto, false, 0, way);
-    expect_same(trained_in_place(Placement::kHost, false, 0, way), whole);
-    expect_same(trained_in_place(Placement::kAuto, true, 2, way), whole);
   }
 }
 
 TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
-  const Trained expected = trained_in_place(Placement::kAuto, true, 0);
+  const std::vector<float> expected = trained({.prepared = true}).parameters;
   for (const char* steps : {"1", "4", "64"}) {
     const Environment environment("SWEEP_CUDA_STEPS", steps);
-    EXPECT_EQ(trained_in_place(Placement::kAuto, true, 0).parameters, expected.parameters) << steps;
+    EXPECT_EQ(trained({.prepared = true}).parameters, expected) << steps;
   }
   const Environment environment("SWEEP_CUDA_STEPS", "3");
   if (device().type == DeviceType::kCuda) {
