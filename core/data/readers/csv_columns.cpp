@@ -102,30 +102,6 @@ std::string shown_field(std::string_view field) {
                                                : std::string(field.substr(0, kMaxShown)) + "…");
 }
 
-// Where some columns have decimal commas, the points of others may separate thousands.
-void check_thousands(std::span<const TableColumn> columns, const std::string& name) {
-  const bool has_comma =
-      std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature().decimal_comma; });
-  for (const TableColumn& column : columns) {
-    if (!has_comma || column.thousands().empty()) continue;
-    throw DataError(name + ": column " + quoted_name(column.feature().name) + " has numbers such as " +
-                    quoted_name(column.thousands()) +
-                    ", and others have decimal commas: if its points separate thousands, take them out, else "
-                    "write commas");
-  }
-}
-
-// Samples and targets are float32, also before they are normalised.
-void check_ranges(std::span<const TableColumn> columns, const std::string& name) {
-  for (const TableColumn& column : columns) {
-    const std::string range = column.unresolved_range();
-    if (range.empty()) continue;
-    throw DataError(name + ": column " + quoted_name(column.feature().name) + " holds numbers from " + range +
-                    ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
-                    "the column under \"ignore\" or \"categorical\"");
-  }
-}
-
 // A column of ids, dates or free text would become a feature per row, of which a network learns nothing.
 void check_no_ids(std::span<const TableColumn> columns, const std::string& name) {
   std::string refused;
@@ -368,19 +344,31 @@ void TableColumn::write_features(std::size_t row, float* out) const {
 void check_columns(std::span<const TableColumn> columns, const ReadOptions& options, const std::string& name,
                    std::vector<std::string>& notes) {
   check_no_ids(columns, name);
-  check_thousands(columns, name);
-  check_ranges(columns, name);
-  std::string commas;
-  std::vector<std::string> constant;
+  // Where some columns have decimal commas, the points of others may separate thousands.
+  const bool has_comma =
+      std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature().decimal_comma; });
+  std::vector<std::string> commas, constant;
   for (const TableColumn& column : columns) {
+    const FeatureColumn& feature = column.feature();
+    const std::string where = name + ": column " + quoted_name(feature.name);
+    if (has_comma && !column.thousands().empty()) {
+      throw DataError(
+          where + " has numbers such as " + quoted_name(column.thousands()) +
+          ", and others have decimal commas: if its points separate thousands, take them out, else "
+          "write commas");
+    }
+    // Samples and targets are float32, also before they are normalised.
+    if (const std::string range = column.unresolved_range(); !range.empty()) {
+      throw DataError(where + " holds numbers from " + range +
+                      ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
+                      "the column under \"ignore\" or \"categorical\"");
+    }
     if (column.use() != ColumnUse::kFeature) continue;
-    const std::string quoted = quoted_name(column.feature().name);
-    if (column.feature().decimal_comma) commas += (commas.empty() ? "" : ", ") + quoted;
-    if (column.is_constant())
-      constant.push_back(name + ": column " + quoted + " has the same value in all rows");
+    if (feature.decimal_comma) commas.push_back(feature.name);
+    if (column.is_constant()) constant.push_back(where + " has the same value in all rows");
   }
   if (!commas.empty() && options.decimal == DecimalMark::kAuto) {
-    notes.push_back(name + ": numbers with a decimal comma are in " + commas +
+    notes.push_back(name + ": numbers with a decimal comma are in " + listed_names(commas, commas.size()) +
                     "; \"decimal\": \".\" makes them text");
   }
   notes.insert(notes.end(), constant.begin(), constant.end());
