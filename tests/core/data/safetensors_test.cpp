@@ -95,10 +95,7 @@ TEST(WriteSafetensors, KeepsNamesShapesBitsAndMetadata) {
   for (std::size_t i = 0; i < file.tensors.size(); ++i) {
     EXPECT_EQ(file.tensors[i].name, expected.tensors[i].name);
     EXPECT_EQ(file.tensors[i].shape, expected.tensors[i].shape);
-    ASSERT_EQ(file.tensors[i].values.size(), expected.tensors[i].values.size());
-    for (std::size_t v = 0; v < file.tensors[i].values.size(); ++v) {
-      EXPECT_EQ(std::memcmp(&file.tensors[i].values[v], &expected.tensors[i].values[v], 4), 0);
-    }
+    EXPECT_EQ(test::bytes_of(file.tensors[i].values), test::bytes_of(expected.tensors[i].values));
   }
 }
 
