@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/data/dataset_parts.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/sample_format.h"
 

@@ -10,8 +10,8 @@
 #include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/known_datasets.h"
-#include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
+#include "core/data/readers/readers.h"
 
 namespace sweep {
 namespace {
@@ -21,30 +21,26 @@ namespace fs = std::filesystem;
 // "t10k-images-idx3-ubyte of "mnist"" for a published digest, else "".
 std::string known_content(std::string_view sha256) {
   for (const KnownDataset& known : known_datasets()) {
-    for (const KnownFile& file : known.files) {
-      if (file.sha256 == sha256) return std::string(file.name) + " of " + quoted_name(known.name);
-    }
+    const auto found = std::ranges::find(known.digests, sha256);
+    if (found == known.digests.end()) continue;
+    const auto place = static_cast<std::size_t>(found - known.digests.begin());
+    return std::string(known.files[place]) + " of " + quoted_name(known.name);
   }
   return "";
 }
 
 void check_against_known(const Dataset& dataset, const DatasetSpec& spec, const KnownDataset& known,
                          const std::string& source) {
-  const auto [file, expected] =
-      std::mismatch(dataset.files.begin(), dataset.files.end(), known.files.begin(), known.files.end(),
-                    [](const DataFile& read, const KnownFile& published) {
-                      return published.sha256.empty() || read.sha256 == published.sha256;
-                    });
-  if (file != dataset.files.end()) {
-    if (const std::string other = known_content(file->sha256);
-        !other.empty() && expected != known.files.end()) {
-      throw DataError(file->path.string() + ": has the content of " + other + ", expected " +
-                      std::string(expected->name) + " of " + quoted_name(known.name));
+  for (std::size_t i = 0; i < std::min(dataset.files.size(), known.digests.size()); ++i) {
+    const auto& [path, sha256] = dataset.files[i];
+    if (sha256 == known.digests[i]) continue;
+    if (const std::string other = known_content(sha256); !other.empty()) {
+      throw DataError(path.string() + ": has the content of " + other + ", expected " +
+                      std::string(known.files[i]) + " of " + quoted_name(known.name));
     }
-    throw DataError(file->path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
-                    ": the SHA-256 of its content is " + file->sha256 +
-                    (expected == known.files.end() ? "" : ", expected " + std::string(expected->sha256)) +
-                    ". A data set of your own needs another name");
+    throw DataError(path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
+                    ": the SHA-256 of its content is " + sha256 + ", expected " +
+                    std::string(known.digests[i]) + ". A data set of your own needs another name");
   }
   // `sweep plan` counts on this number for a set that is found by its name.
   if (spec.path.empty() && dataset.train.set->size() != known.train_samples) {

@@ -1,5 +1,3 @@
-#include "core/data/dataset_parts.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/data/channel_statistics.h"
+#include "core/data/data_from_arrays.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/shuffled_order.h"
 

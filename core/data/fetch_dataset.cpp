@@ -140,7 +140,7 @@ bool download(const std::string& url, const fs::path& path, const FetchOptions& 
 // member is known by the last part of its name, so that no name of the archive becomes a path. The archive
 // must have been proven by its digest: tar is not made for damaged ones. Throws DataError, which begins with
 // `url`.
-void unpack_tar(const fs::path& archive, std::span<const std::string> names, const fs::path& folder,
+void unpack_tar(const fs::path& archive, std::span<const std::string_view> names, const fs::path& folder,
                 const std::string& url) {
   std::vector<std::string> words = {"tar",           "--extract",      "--file",      archive.string(),
                                     "--directory",   folder.string(),  "--transform", "s,^.*/,,",
@@ -148,10 +148,10 @@ void unpack_tar(const fs::path& archive, std::span<const std::string> names, con
   words.insert(words.end(), names.begin(), names.end());
   const CommandResult outcome = run_needed(words, [] { return true; });
   if (outcome.code != 0) throw DataError(url + ": cannot be unpacked: " + first_line(outcome.err));
-  for (const std::string& name : names) {
+  for (const std::string_view name : names) {
     std::error_code error;
     if (!fs::is_regular_file(fs::symlink_status(folder / name, error)))
-      throw DataError(url + ": the archive has no file " + name);
+      throw DataError(url + ": the archive has no file " + std::string(name));
   }
 }
 
@@ -178,7 +178,7 @@ fs::path prepare_staging(const fs::path& directory) {
 }
 
 void check_digest(const std::string& url, const std::string& digest, std::string_view expected) {
-  if (expected.empty() || digest == expected) return;
+  if (digest == expected) return;
   throw DataError(url + ": is not the published file: its SHA-256 is " + digest + ", expected " +
                   std::string(expected));
 }
@@ -204,7 +204,7 @@ void place(const KnownDataset& known, const std::vector<fs::path>& files, const 
     if (error) throw IoError((directory / file.filename()).string() + ": cannot replace: " + error.message());
   }
   if (known.archive.name.empty()) {
-    for (const KnownFile& file : known.files) fs::remove(directory / file.name, error);
+    for (const std::string_view name : known.files) fs::remove(directory / name, error);
   }
   sync_directory(directory);
 }
@@ -222,7 +222,7 @@ std::vector<std::string> dataset_urls(const KnownDataset& known, const std::stri
   }
   if (!known.archive.name.empty()) return {start + std::string(known.archive.name)};
   std::vector<std::string> urls;
-  for (const KnownFile& file : known.files) urls.push_back(start + std::string(file.name) + ".gz");
+  for (const std::string_view name : known.files) urls.push_back(start + std::string(name) + ".gz");
   return urls;
 }
 
@@ -234,18 +234,14 @@ bool fetch_dataset(const KnownDataset& known, const fs::path& directory, const F
     const fs::path archive = staging.path() / known.archive.name;
     if (!download(urls.front(), archive, options)) return false;
     check_digest(urls.front(), file_sha256(archive), known.archive.sha256);
-    std::vector<std::string> names;
-    for (const KnownFile& file : known.files) {
-      names.emplace_back(file.name);
-      files.push_back(staging.path() / file.name);
-    }
-    unpack_tar(archive, names, staging.path(), urls.front());
+    for (const std::string_view name : known.files) files.push_back(staging.path() / name);
+    unpack_tar(archive, known.files, staging.path(), urls.front());
   } else {
     for (std::size_t i = 0; i < urls.size(); ++i) {
-      files.push_back(staging.path() / (std::string(known.files[i].name) + ".gz"));
+      files.push_back(staging.path() / (std::string(known.files[i]) + ".gz"));
       if (!download(urls[i], files.back(), options)) return false;
       // Mirrors compress in their own ways, so it is the content that counts.
-      check_digest(urls[i], content_digest(urls[i], files.back()), known.files[i].sha256);
+      check_digest(urls[i], content_digest(urls[i], files.back()), known.digests[i]);
     }
   }
   place(known, files, directory);

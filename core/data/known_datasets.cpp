@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "core/data/cache_folder.h"
-#include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
+#include "core/data/readers/readers.h"
 
 namespace sweep {
 namespace {
@@ -20,21 +20,18 @@ constexpr std::string_view kFashionClasses[] = {"T-shirt/top", "Trouser", "Pullo
 constexpr std::string_view kDigits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 
 // Digests as of the files of Debian's dataset-fashion-mnist 0.0~git20200523.
-constexpr KnownFile kFashionFiles[] = {
-    {"train-images-idx3-ubyte", "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
-    {"train-labels-idx1-ubyte", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"},
-    {"t10k-images-idx3-ubyte", "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
-    {"t10k-labels-idx1-ubyte", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"}};
-constexpr KnownFile kMnistFiles[] = {
-    {"train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
-    {"train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
-    {"t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
-    {"t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}};
-// For CIFAR the digests of the archives are published, in the checksums of TensorFlow Datasets for example.
-constexpr KnownFile kCifar10Files[] = {{"data_batch_1.bin", ""}, {"data_batch_2.bin", ""},
-                                       {"data_batch_3.bin", ""}, {"data_batch_4.bin", ""},
-                                       {"data_batch_5.bin", ""}, {"test_batch.bin", ""}};
-constexpr KnownFile kCifar100Files[] = {{"train.bin", ""}, {"test.bin", ""}};
+constexpr std::string_view kFashionDigests[] = {
+    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"};
+constexpr std::string_view kMnistDigests[] = {
+    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"};
+// For CIFAR only the digests of the archives are published, in the checksums of TensorFlow Datasets for
+// example.
 
 // As batches.meta.txt has them.
 constexpr std::string_view kCifar10Classes[] = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -65,7 +62,8 @@ constexpr KnownDataset kKnownDatasets[] = {
      .class_names = kFashionClasses,  // from the data set's README
      .shape = {1, 28, 28},
      .train_samples = 60000,
-     .files = kFashionFiles,
+     .files = kIdxFiles,
+     .digests = kFashionDigests,
      .source = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
      .package = "dataset-fashion-mnist"},
     {.name = "mnist",
@@ -73,7 +71,8 @@ constexpr KnownDataset kKnownDatasets[] = {
      .class_names = kDigits,
      .shape = {1, 28, 28},
      .train_samples = 60000,
-     .files = kMnistFiles,
+     .files = kIdxFiles,
+     .digests = kMnistDigests,
      .source = "https://ossci-datasets.s3.amazonaws.com/mnist/"},
     {.name = "cifar10",
      .format = "cifar10",
@@ -109,14 +108,13 @@ std::string missing_reason(const fs::path& path, std::string_view format) {
 
 // The files of a known set, a line each.
 std::string expected_files(const KnownDataset& known) {
-  const bool has_digests = !known.files.front().sha256.empty();
   std::string text = " Its files, plain or compressed by gzip";
-  text += has_digests ? ", with the SHA-256 of their content:" : ":";
-  std::size_t width = 0;
-  for (const KnownFile& file : known.files) width = std::max(width, file.name.size());
-  for (const KnownFile& file : known.files) {
-    text += "\n  " + std::string(file.name);
-    if (has_digests) text += std::string(width - file.name.size() + 2, ' ') + std::string(file.sha256);
+  text += known.digests.empty() ? ":" : ", with the SHA-256 of their content:";
+  const std::size_t width = std::ranges::max(known.files, {}, &std::string_view::size).size();
+  for (std::size_t i = 0; i < known.files.size(); ++i) {
+    const std::string name(known.files[i]);
+    text += "\n  " + name;
+    if (!known.digests.empty()) text.append(width - name.size() + 2, ' ').append(known.digests[i]);
   }
   if (known.archive.name.empty()) return text;
   return text + "\nThey are in " + std::string(known.source) + std::string(known.archive.name) +
@@ -185,11 +183,8 @@ fs::path find_dataset(const std::string& name, std::string_view format) {
   if (known != nullptr) {
     message += "To get it, " + how_to_get(*known) + ", or train with --yes; or";
   } else {
-    const std::string nearest = nearest_name(name, known_dataset_names());
-    if (!nearest.empty())
-      message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
-    else
-      message += "Either";
+    const std::string question = did_you_mean(nearest_name(name, known_dataset_names()), "Did");
+    message += question.empty() ? "Either" : question + " Otherwise";
   }
   message += " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
              quoted_name(name) + ", or give the data set a \"path\".";

@@ -14,11 +14,6 @@
 
 namespace sweep {
 
-struct KnownFile {
-  std::string_view name;    // as published, without ".gz"
-  std::string_view sha256;  // of its decompressed content; empty where that is not known
-};
-
 /// A file to be downloaded that holds the others.
 struct KnownArchive {
   std::string_view name;  // of a .tar.gz; empty: the files are downloaded one by one, each as NAME.gz
@@ -31,7 +26,8 @@ struct KnownDataset {
   std::span<const std::string_view> class_names;  // one per class
   std::array<std::int64_t, 3> shape;              // of one sample: [channels, height, width]
   std::size_t train_samples;                      // of the whole training file, validation part included
-  std::span<const KnownFile> files;               // in the order of DataArrays::files
+  std::span<const std::string_view> files;        // their names, as its format has them
+  std::span<const std::string_view> digests{};    // SHA-256 of each one's content; empty: they are not known
   std::string_view source;                        // what the URLs of its files or its archive begin with
   KnownArchive archive{};
   std::string_view package{};  // of Debian; empty: there is none

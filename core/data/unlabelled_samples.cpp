@@ -9,10 +9,10 @@
 #include "core/base/file.h"
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
-#include "core/data/readers/data_format.h"
 #include "core/data/readers/image_folder/image_folder.h"
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
+#include "core/data/readers/readers.h"
 
 namespace sweep {
 namespace {

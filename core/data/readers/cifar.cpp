@@ -19,18 +19,14 @@ constexpr std::size_t kRecordsAtOnce = 256;
 struct CifarLayout {
   const char* folder;  // in the archive
   CifarRecord record;
-  std::span<const char* const> train;
-  const char* test;
-  const char* names;  // one class per line
+  std::span<const std::string_view> files;  // the last one is for tests
+  const char* names;                        // one class per line
+
+  auto train() const { return files.first(files.size() - 1); }
 };
 
-constexpr const char* kTrain10[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                    "data_batch_4.bin", "data_batch_5.bin"};
-constexpr const char* kTrain100[] = {"train.bin"};
-constexpr CifarLayout kLayout10 = {"cifar-10-batches-bin", kCifar10, kTrain10, "test_batch.bin",
-                                   "batches.meta.txt"};
-constexpr CifarLayout kLayout100 = {"cifar-100-binary", kCifar100, kTrain100, "test.bin",
-                                    "fine_label_names.txt"};
+constexpr CifarLayout kLayout10 = {"cifar-10-batches-bin", kCifar10, kCifar10Files, "batches.meta.txt"};
+constexpr CifarLayout kLayout100 = {"cifar-100-binary", kCifar100, kCifar100Files, "fine_label_names.txt"};
 
 bool is_file(const fs::path& path) {
   std::error_code error;
@@ -40,11 +36,11 @@ bool is_file(const fs::path& path) {
 // The folder that holds the files: `path` or the one that the archive makes in it.
 fs::path find_folder(const fs::path& path, const CifarLayout& layout) {
   const fs::path inner = path / layout.folder;
-  return !is_file(path / layout.train.front()) && is_file(inner / layout.train.front()) ? inner : path;
+  return !is_file(path / layout.files.front()) && is_file(inner / layout.files.front()) ? inner : path;
 }
 
 bool is_cifar(const fs::path& path, const CifarLayout& layout) {
-  const fs::path first = find_folder(path, layout) / layout.train.front();
+  const fs::path first = find_folder(path, layout) / layout.files.front();
   if (!is_file(first)) return false;
   const std::string start = first_bytes(first, layout.record.label_bytes + kPixelBytes);
   return start.size() == layout.record.label_bytes + kPixelBytes &&
@@ -78,17 +74,17 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
 DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout) {
   const fs::path folder = find_folder(only_path(paths, "CIFAR"), layout);
   std::string missing;
-  for (const char* name : layout.train) {
+  for (const std::string_view name : layout.train()) {
     if (!is_file(folder / name)) missing += (missing.empty() ? "" : ", ") + std::string(name);
   }
   if (!missing.empty()) throw DataError(folder.string() + ": misses " + missing);
 
   DataArrays data;
   data.class_names = class_names(folder / layout.names, layout);
-  const auto read_part = [&](const std::string& part, std::span<const char* const> names) {
+  const auto read_part = [&](const std::string& part, std::span<const std::string_view> names) {
     NamedArray samples{"x_" + part, {0, 3, 32, 32}, std::vector<std::uint8_t>()};
     NamedArray labels{"y_" + part, {0}, std::vector<std::int64_t>()};
-    for (const char* name : names) {
+    for (const std::string_view name : names) {
       InputFile file(folder / name);
       read_cifar_file(file, layout.record, samples, labels);
       data.files.push_back({folder / name, file.sha256()});
@@ -96,8 +92,8 @@ DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout
     data.arrays.push_back(std::move(samples));
     data.arrays.push_back(std::move(labels));
   };
-  read_part("train", layout.train);
-  if (is_file(folder / layout.test)) read_part("test", {&layout.test, 1});
+  read_part("train", layout.train());
+  if (is_file(folder / layout.files.back())) read_part("test", layout.files.last(1));
   return data;
 }
 

@@ -1,4 +1,3 @@
-#include "core/data/readers/data_format.h"
 
 #include <glob.h>
 
@@ -73,14 +72,9 @@ const DataFormat& require_format(std::string_view name) {
   const auto found = std::ranges::find(kFormats, name, &DataFormat::name);
   if (found != std::end(kFormats)) return *found;
   std::vector<std::string> names;
-  std::string allowed;
-  for (const DataFormat& row : kFormats) {
-    names.emplace_back(row.name);
-    allowed += (allowed.empty() ? "" : ", ") + quoted_name(row.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  throw ConfigError("unknown data set format " + quoted_name(name) + "; allowed: " + allowed +
-                    (nearest.empty() ? "" : ". Did you mean " + quoted_name(nearest) + "?"));
+  for (const DataFormat& row : kFormats) names.emplace_back(row.name);
+  throw ConfigError("unknown data set format " + quoted_name(name) + "; allowed: " +
+                    listed_names(names, names.size()) + did_you_mean(nearest_name(name, names), ". Did"));
 }
 
 const DataFormat* recognise_format(const fs::path& path) {

@@ -49,18 +49,11 @@ void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name
   throw DataError(name + ": wrong magic number " + hexadecimal(magic, " ") + ", " + wanted);
 }
 
-struct FileNames {
-  const char* images;  // without ".gz"
-  const char* labels;
-};
-constexpr FileNames kTrainFiles = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
-constexpr FileNames kTestFiles = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-
 // Returns the file of that name in `directory`, plain or compressed, or an empty path.
-fs::path find_file(const fs::path& directory, const std::string& name) {
-  std::string dotted = name;  // Some copies on the web are called train-images.idx3-ubyte.
+fs::path find_file(const fs::path& directory, std::string_view name) {
+  std::string dotted(name);  // Some copies on the web are called train-images.idx3-ubyte.
   dotted.replace(dotted.rfind("-idx"), 1, ".");
-  for (const std::string& base : {name, dotted}) {
+  for (const std::string& base : {std::string(name), dotted}) {
     for (const char* extension : {"", ".gz"}) {
       std::error_code error;
       fs::path path = directory / (base + extension);
@@ -78,16 +71,19 @@ void read_file(const fs::path& path, const std::string& name, std::size_t dimens
   data.files.push_back({path, file.sha256()});
 }
 
-// The images, then the labels.
-DataArrays read_part(const fs::path& directory, const FileNames& names, const std::string& part) {
-  const fs::path images = find_file(directory, names.images), labels = find_file(directory, names.labels);
-  for (const auto& [path, name] : {std::pair(images, names.images), std::pair(labels, names.labels)}) {
-    if (path.empty()) throw DataError(directory.string() + ": has no " + name + " or " + name + ".gz");
+// The images, then the labels, of two of kIdxFiles.
+DataArrays read_part(const fs::path& directory, std::span<const std::string_view> names,
+                     const std::string& part) {
+  std::array<fs::path, 2> paths;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name(names[i]);
+    paths[i] = find_file(directory, name);
+    if (paths[i].empty()) throw DataError(directory.string() + ": has no " + name + " or " + name + ".gz");
   }
   DataArrays data;
   // The small file first, so that mistakes show at once.
-  read_file(labels, "y_" + part, 1, data);
-  read_file(images, "x_" + part, 3, data);
+  read_file(paths[1], "y_" + part, 1, data);
+  read_file(paths[0], "x_" + part, 3, data);
   std::swap(data.arrays[0], data.arrays[1]);
   std::swap(data.files[0], data.files[1]);
   return data;
@@ -98,7 +94,7 @@ DataArrays read_part(const fs::path& directory, const FileNames& names, const st
 bool is_idx(const fs::path& path) {
   using namespace std::string_view_literals;
   std::error_code error;
-  if (fs::is_directory(path, error)) return !find_file(path, kTrainFiles.images).empty();
+  if (fs::is_directory(path, error)) return !find_file(path, kIdxFiles[0]).empty();
   return first_bytes(path, 4) == "\0\0\x08\x03"sv;
 }
 
@@ -113,9 +109,10 @@ DataArrays read_idx_dataset(std::span<const fs::path> paths, const ReadOptions&)
   // The test part is inflated next to the training part. With the default launch policy, a machine that has
   // no thread to give does it here.
   std::future<DataArrays> test_part;
-  if (!find_file(path, kTestFiles.images).empty() || !find_file(path, kTestFiles.labels).empty())
-    test_part = std::async([&] { return read_part(path, kTestFiles, "test"); });
-  DataArrays data = read_part(path, kTrainFiles, "train");
+  const std::span<const std::string_view> files = kIdxFiles;
+  if (!find_file(path, files[2]).empty() || !find_file(path, files[3]).empty())
+    test_part = std::async([&] { return read_part(path, files.last(2), "test"); });
+  DataArrays data = read_part(path, files.first(2), "train");
   if (!test_part.valid()) return data;
   DataArrays test = test_part.get();
   std::ranges::move(test.arrays, std::back_inserter(data.arrays));

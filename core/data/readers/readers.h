@@ -1,11 +1,11 @@
-// The reader of each format. data_format.h says what is_…() and read_…() promise; here is what each format
-// may hold. All throw DataError. Memory is taken only for what a file can hold. The functions of single files
-// are for tests, which have no folders.
+// The formats of data that can be read, one row each, and their readers.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/data/readers/array_values.h"
@@ -15,19 +15,59 @@
 
 namespace sweep {
 
+struct DataFormat {
+  std::string_view name;         // as in a sweep file: "image_folder"
+  std::string_view description;  // for a person whose data is not recognised: what it has to look like
+  /// Whether `path`, a file or a folder, is in this format, by a look at its content. Does not
+  /// throw DataError.
+  bool (*recognise)(const std::filesystem::path& path);
+  /// Reads what recognise() knows, and says exactly what is wrong with anything else. Throws DataError.
+  DataArrays (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+  bool decodes_images = false;  // uses the options for images
+  bool has_labels = false;      // a label or targets can be named
+  bool is_table = false;        // uses all options for tables
+  /// Samples come class by class, so that the last ones are of one class.
+  bool sorted_by_class = false;
+};
+
+/// All formats, in the order in which they are tried: the narrower first.
+std::span<const DataFormat> data_formats();
+
+/// The format called `name`. Throws ConfigError, which lists all names, if there is none.
+const DataFormat& require_format(std::string_view name);
+
+/// The first format that recognises `path`, or nullptr.
+const DataFormat* recognise_format(const std::filesystem::path& path);
+
+/// The files and folders that `source` stands for: itself if it exists, otherwise what it matches as a
+/// glob(7) pattern, sorted by name. Throws DataError if that is nothing.
+std::vector<std::filesystem::path> expand_source(const std::string& source);
+
+/// The format called `name`, or if that is empty, the one that recognises the first of `paths`. Throws
+/// DataError, which lists the formats if none fits; ConfigError for an unknown name.
+const DataFormat& choose_format(std::string_view name, std::span<const std::filesystem::path> paths);
+
+// The reader of each format, as DataFormat promises; here is what each may hold. All throw DataError. Memory
+// is taken only for what a file can hold. The functions of single files are for tests, which have no folders.
+
 /// The IDX files of MNIST and similar sets: a header with the extents of one array of bytes, then the bytes,
-/// http://yann.lecun.com/exdb/mnist/. A folder with train-images-idx3-ubyte, train-labels-idx1-ubyte,
-/// t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each plain or with ".gz"; the test files may be
-/// missing. Or a file of images, which is read alone.
+/// http://yann.lecun.com/exdb/mnist/. A folder with kIdxFiles, each plain or with ".gz"; those for tests may
+/// be missing. Or a file of images, which is read alone.
+inline constexpr std::string_view kIdxFiles[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                                 "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 bool is_idx(const std::filesystem::path& path);
 DataArrays read_idx_dataset(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 /// Reads a file of unsigned bytes with `dimensions` extents. Messages say what was found and expected.
 NamedArray read_idx(InputFile& file, std::size_t dimensions);
 
-/// The binary version of CIFAR, https://www.cs.toronto.edu/~kriz/cifar.html: data_batch_1.bin …
-/// data_batch_5.bin, test_batch.bin if it is there, and the names in batches.meta.txt; or train.bin, test.bin
-/// and the names in fine_label_names.txt, whose labels are the fine ones. In `path` or in the folder that the
+/// The binary version of CIFAR, https://www.cs.toronto.edu/~kriz/cifar.html: kCifar10Files, of which the last
+/// may be missing, and the names in batches.meta.txt; or kCifar100Files and the names in
+/// fine_label_names.txt, whose labels are the fine ones. In `path` or in the folder that the
 /// archive makes in it; compressed by gzip under the same names, or plain. Samples are bytes, [3, 32, 32].
+inline constexpr std::string_view kCifar10Files[] = {"data_batch_1.bin", "data_batch_2.bin",
+                                                     "data_batch_3.bin", "data_batch_4.bin",
+                                                     "data_batch_5.bin", "test_batch.bin"};
+inline constexpr std::string_view kCifar100Files[] = {"train.bin", "test.bin"};
 bool is_cifar10(const std::filesystem::path& path);
 bool is_cifar100(const std::filesystem::path& path);
 DataArrays read_cifar10(std::span<const std::filesystem::path> paths, const ReadOptions& options);

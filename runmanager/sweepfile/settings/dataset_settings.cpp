@@ -7,7 +7,7 @@
 #include "core/base/suggest.h"
 #include "core/data/augment.h"
 #include "core/data/known_datasets.h"
-#include "core/data/readers/data_format.h"
+#include "core/data/readers/readers.h"
 #include "core/engine/engine.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"

@@ -1,8 +1,7 @@
 // Which samples become training, validation and test samples.
-#include "core/data/dataset_parts.h"
+#include "core/data/data_from_arrays.h"
 
 #include "core/base/mapped_file.h"
-#include "core/data/data_from_arrays.h"
 #include "core/data/data_loader.h"
 #include "tests/support/test.h"
 

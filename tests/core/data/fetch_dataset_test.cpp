@@ -1,48 +1,26 @@
 #include "core/data/fetch_dataset.h"
 
+#include "core/base/child.h"
 #include "core/base/file.h"
-#include "core/data/readers/sha256.h"
+#include "core/data/readers/input_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/resource_limit.h"
 
 namespace sweep::fetch_dataset_test {
-
-// One member of a ustar archive: its header and its content, both as whole blocks.
-std::string tar_member(const std::string& name, std::string_view content, char type = '0') {
-  std::string header(512, '\0');
-  header.replace(0, name.size(), name);
-  header.replace(100, 7, "0000644");
-  char size[12];
-  std::snprintf(size, sizeof size, "%011zo", content.size());
-  header.replace(124, 11, size);
-  header.replace(148, 8, "        ");
-  header[156] = type;
-  header.replace(257, 8,
-                 std::string("ustar\0"
-                             "00",
-                             8));
-  unsigned sum = 0;
-  for (const char byte : header) sum += static_cast<unsigned char>(byte);
-  char checksum[8];
-  std::snprintf(checksum, sizeof checksum, "%06o", sum);
-  header.replace(148, 7, std::string(checksum, 7));
-  return header.append(content).append((512 - content.size() % 512) % 512, '\0');
-}
-
-const std::string kTarEnd(1024, '\0');
 
 using test::gzip;
 
 // sha256sum of "abc" and of "hello" (FIPS 180-4's example, and the one of many manuals).
 constexpr char kAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 constexpr char kHello[] = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
-constexpr KnownFile kFiles[] = {{"one", kAbc}, {"two", kHello}};
+constexpr std::string_view kFiles[] = {"one", "two"}, kDigests[] = {kAbc, kHello};
 constexpr KnownDataset kPlain = {.name = "tiny",
                                  .format = "idx",
                                  .class_names = {},
                                  .shape = {1, 1, 1},
                                  .train_samples = 1,
                                  .files = kFiles,
+                                 .digests = kDigests,
                                  .source = "https://example.org/data/"};
 
 class FetchDataset : public testing::Test {
@@ -171,41 +149,42 @@ TEST_F(FetchDataset, RemovesWhatKilledProcessesLeftADayAgo) {
   EXPECT_TRUE(fs::exists(folder_ / "cache/.tiny.download-new000"));
 }
 
-std::string digest_of(const std::string& bytes) {
-  Sha256 digest;
-  digest.update({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-  return digest.finish();
-}
-
 TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
-  const auto write_archive = [&](const std::string& archive) {
-    folder_.write("mirror/tiny/tiny.tar.gz", archive);
-    return digest_of(archive);
-  };
   KnownDataset known = kPlain;
-  const auto fetch_archive = [&](const std::string& digest) {
-    known.archive = {"tiny.tar.gz", digest};
-    return fetch(known);
+  known.archive.name = "tiny.tar.gz";
+  const auto archive_error = [&](const std::string& digest) {
+    known.archive.sha256 = digest;
+    return error(known);
   };
-  const std::string members =
-      tar_member("bin/one", "abc") + tar_member("bin/readme", "no") + tar_member("../../three", "no");
-  EXPECT_TRUE(fetch_archive(write_archive(gzip(members + tar_member("deep/er/two", "hello") + kTarEnd))));
+  // The digest of an archive of some of the "members"; "up" is called ../../three in it.
+  const auto packed = [&](std::vector<std::string> members) {
+    const fs::path archive = folder_.write("mirror/tiny/tiny.tar.gz", "");
+    members.insert(members.begin(), {"tar", "-czPf", archive.string(), "--transform", "s,^up$,../../three,",
+                                     "-C", (folder_ / "members").string()});
+    EXPECT_EQ(run_command(members, [] { return true; }).code, 0);
+    return file_sha256(archive);
+  };
+  folder_.write("members/bin/one", "abc");
+  folder_.write("members/bin/readme", "no");
+  folder_.write("members/deep/er/two", "hello");
+  folder_.write("members/up", "no");
+  fs::create_directory(folder_ / "members/links");
+  fs::create_symlink("readme", folder_ / "members/links/one");
+  const std::string digest = packed({"bin", "up", "deep"});
+  known.archive.sha256 = digest;
+  EXPECT_TRUE(fetch(known));
   EXPECT_THAT(names(), ElementsAre("tiny", "tiny/one", "tiny/two"));
   EXPECT_EQ(read_file(place_ / "two"), "hello");
-  EXPECT_FALSE(fs::exists(folder_ / "two"));
+  EXPECT_FALSE(fs::exists(folder_ / "three"));
   fs::remove_all(folder_ / "cache");
 
-  const auto archive_error = [&](const std::string& digest) {
-    return message_of<DataError>([&] { fetch_archive(digest); });
-  };
   const std::string url = options_.mirror + "/tiny/tiny.tar.gz";
   EXPECT_EQ(archive_error(kAbc).substr(0, url.size() + 40), url + ": is not the published file: its SHA-256");
-  EXPECT_EQ(archive_error(write_archive(gzip(members + kTarEnd))),
+  EXPECT_EQ(archive_error(packed({"bin", "up"})),
             url + ": cannot be unpacked: tar: two: Not found in archive");
-  const std::string link = tar_member("one", "", '2') + tar_member("two", "hello") + kTarEnd;
-  EXPECT_THAT(archive_error(write_archive(gzip(link))), StartsWith(url + ": "));
-  EXPECT_THAT(archive_error(write_archive(gzip(std::string(2000, 'x')))),
-              StartsWith(url + ": cannot be unpacked: tar: "));
+  EXPECT_EQ(archive_error(packed({"links", "deep"})), url + ": the archive has no file one");
+  const fs::path damaged = folder_.write("mirror/tiny/tiny.tar.gz", gzip(std::string(2000, 'x')));
+  EXPECT_THAT(archive_error(file_sha256(damaged)), StartsWith(url + ": cannot be unpacked: tar: "));
   EXPECT_THAT(names(), IsEmpty());
 }
 
@@ -219,8 +198,8 @@ TEST(DatasetUrls, AreThoseOfTheSourceOrTheMirror) {
       EXPECT_THAT(url, AllOf(StartsWith("https://"), EndsWith(".gz")));
     }
     EXPECT_TRUE(known.archive.name.empty() || known.archive.sha256.size() == 64) << known.name;
-    for (const KnownFile& file : known.files)
-      EXPECT_EQ(file.sha256.size(), known.archive.name.empty() ? 64u : 0u) << file.name;
+    EXPECT_EQ(known.digests.size(), known.archive.name.empty() ? known.files.size() : 0u) << known.name;
+    EXPECT_THAT(known.digests, Each(SizeIs(64u)));
   }
 }
 

@@ -1,5 +1,5 @@
 // Formats are told apart by content, each by its row of the table.
-#include "core/data/readers/data_format.h"
+#include "core/data/readers/readers.h"
 
 #include <sys/stat.h>
 
