@@ -181,17 +181,12 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   if (survives == Survives::kPowerCut) sync_directory(directory_of(path));
 }
 
-bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
-  struct stat first {
-  }, second{};
-  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_ino == second.st_ino &&
-         first.st_dev == second.st_dev;
-}
-
 void link_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::filesystem::path temporary = temporary_name(to);
+  std::error_code ignored;
   // Over a network a link that was made may be reported as failed.
-  if (::link(from.c_str(), temporary.c_str()) != 0 && !(errno == EEXIST && is_same_file(from, temporary))) {
+  if (::link(from.c_str(), temporary.c_str()) != 0 &&
+      !(errno == EEXIST && std::filesystem::equivalent(from, temporary, ignored))) {
     if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS)
       throw_io(to, "cannot create", errno);
     write_file_atomically(to, read_file(from));

@@ -105,9 +105,6 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives = Survives::kPowerCut);
 
-/// Whether both names are of one file. False if either is missing.
-bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
-
 /// Gives the file `from` a second name, `to`, and replaces atomically what had that name. File systems
 /// without hard links get a synced copy. Neither the file nor the directory is synced. Throws IoError.
 /// Thread-safe for different `to`.
