@@ -87,7 +87,7 @@ inline bool adds_trials(const SearchSpec& search) {
 Population population_of(const SearchSpec& search, std::size_t members, int epochs);
 
 /// The halvings of halving and hyperband that begin with `trials` trials of `epochs` epochs; else none.
-/// Hyperband has as many trials as it says itself. Throws ConfigError for numbers that go not together.
+/// Hyperband has as many trials as it says itself.
 std::vector<Halving> search_brackets(const SearchSpec& search, std::size_t trials, int epochs);
 
 /// How many trials there are, unless the space has fewer points. `epochs`: of a trial.

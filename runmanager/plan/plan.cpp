@@ -36,9 +36,9 @@ class Shapes {
     static constexpr std::string_view kNotOfShape[] = {"lr",        "seed",      "repeat", "epochs",
                                                        "clip_norm", "stop",      "init",   "evaluate_first",
                                                        "device",    "checkpoint"};
-    for (const Setting* setting : run_settings()) {
-      if (std::ranges::find(kNotOfShape, setting->name) == std::end(kNotOfShape))
-        append(run.resolved.find(setting->name).get());
+    for (const Setting& setting : top_level_settings()) {
+      if (setting.sweepable && std::ranges::find(kNotOfShape, setting.name) == std::end(kNotOfShape))
+        append(run.resolved.find(setting.name).get());
     }
     std::shared_ptr<RunCost>& cost = costs_[key_];
     if (cost == nullptr) cost = make_cost(run, device, data);

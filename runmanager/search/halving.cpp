@@ -10,17 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "core/base/error.h"
-
 namespace sweep {
 
 Halving::Halving(std::size_t trials, int min_epochs, int max_epochs, int eta, std::size_t first_trial)
     : first_trial_(first_trial) {
-  if (trials < 1) throw ConfigError("successive halving needs one trial at least");
-  if (min_epochs < 1 || max_epochs < min_epochs)
-    throw ConfigError("successive halving needs 1 <= min_epochs <= max_epochs, not " +
-                      std::to_string(min_epochs) + " and " + std::to_string(max_epochs));
-  if (eta < 2) throw ConfigError("successive halving needs eta >= 2, not " + std::to_string(eta));
   // power = eta^s. 64 bits: it stays below max_epochs, which has 31, and so does eta.
   const auto most = static_cast<std::uint64_t>(max_epochs);
   const auto factor = static_cast<std::uint64_t>(eta);
@@ -57,8 +50,7 @@ std::size_t Halving::total_epochs() const {
 
 std::vector<Halving> hyperband_brackets(int min_epochs, int max_epochs, int eta,
                                         std::optional<std::size_t> trials) {
-  if (trials == std::size_t{0}) throw ConfigError("hyperband needs one trial at least");
-  // As many rungs as with any number of trials; also checks the arguments.
+  // As many rungs as with any number of trials.
   const Halving deepest(std::numeric_limits<std::size_t>::max(), min_epochs, max_epochs, eta);
   const std::size_t brackets = deepest.rungs().size();
   std::vector<std::uint64_t> powers{1};

@@ -29,8 +29,8 @@ struct Rung {
 /// few trials, the last one for max_epochs.
 class Halving {
  public:
-  /// Throws ConfigError unless trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2. `first_trial`: the
-  /// number of its first one; it compares that and those that follow with each other alone.
+  /// trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2. `first_trial`: the number of its first one; it
+  /// compares that and those that follow with each other alone.
   Halving(std::size_t trials, int min_epochs, int max_epochs, int eta, std::size_t first_trial = 0);
 
   std::size_t first_trial() const { return first_trial_; }
@@ -62,8 +62,8 @@ class Halving {
 /// 18, 2018): with S the largest number for which max_epochs / eta^S >= min_epochs, one for each s = S, ...,
 /// 0, with ceil((S + 1) eta^s / (s + 1)) trials whose first rung ends at max_epochs / eta^s.
 ///
-/// `trials`: brackets are repeated in this order until they have as many; the last one has what is left, at
-/// least one. None: each once. Throws ConfigError for what Halving does and for `trials` = 0.
+/// `trials`, at least one: brackets are repeated in this order until they have as many; the last one has what
+/// is left, at least one. None: each once.
 std::vector<Halving> hyperband_brackets(int min_epochs, int max_epochs, int eta,
                                         std::optional<std::size_t> trials = std::nullopt);
 

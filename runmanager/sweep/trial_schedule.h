@@ -54,8 +54,7 @@ struct TrialDecision {
 /// Immutable.
 class TrialSchedule {
  public:
-  /// `trials`: those that are known at the start. `epochs`: of a trial that goes on to its end. Throws
-  /// ConfigError for numbers that go not together.
+  /// `trials`: those that are known at the start. `epochs`: of a trial that goes on to its end.
   TrialSchedule(const SearchSpec& search, std::size_t trials, int epochs);
 
   /// One decision per trial, in their order. `more`: others will follow them.

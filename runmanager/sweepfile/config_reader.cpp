@@ -26,17 +26,6 @@ fs::path nearest_file(const fs::path& missing) {
   return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
 }
 
-std::span<const Setting* const> run_settings() {
-  static const std::vector<const Setting*> settings = [] {
-    std::vector<const Setting*> rows;
-    for (const Setting& setting : top_level_settings()) {
-      if (setting.sweepable) rows.push_back(&setting);
-    }
-    return rows;
-  }();
-  return settings;
-}
-
 namespace {
 
 // The run of a person's own program, with empty "params".
@@ -84,16 +73,17 @@ RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Prob
   check_keys(tree, top_level_settings(), problems);
   RunConfig config;
   const Json none = Json::object();
-  for (const Setting* setting : run_settings()) {
-    config.resolved.set(setting->name,
-                        std::make_shared<const Json>(complete_value(
-                            *setting, {tree.find(setting->name), tree, none, context, problems})));
+  for (const Setting& setting : top_level_settings()) {
+    if (!setting.sweepable) continue;  // not of a run
+    config.resolved.set(
+        setting.name, std::make_shared<const Json>(
+                          complete_value(setting, {tree.find(setting.name), tree, none, context, problems})));
   }
   config.resolved.set("repeat", std::make_shared<const Json>(0));  // no key of the file, which has "repeats"
   if (!problems.empty()) return config;  // What is wrong cannot be read, and is never asked for.
-  for (const Setting* setting : run_settings()) {
-    const auto value = config.resolved.find(setting->name);
-    read_setting(setting->name, value != nullptr ? *value : Json())(config);
+  for (const Setting& setting : top_level_settings()) {
+    const auto value = config.resolved.find(setting.name);
+    if (setting.sweepable) read_setting(setting.name, value != nullptr ? *value : Json())(config);
   }
   return config;
 }

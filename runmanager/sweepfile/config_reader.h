@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 
 #include "runmanager/config/problems.h"
@@ -39,9 +38,6 @@ class NetworkFiles {
 
 /// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.
 std::filesystem::path nearest_file(const std::filesystem::path& missing);
-
-/// The keys that a run may have, each an axis: rows of top_level_settings(), in its order.
-std::span<const Setting* const> run_settings();
 
 /// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. `tree` is a sweep
 /// file without axes and rules, or a recorded configuration. Reports every mistake; the run then keeps its

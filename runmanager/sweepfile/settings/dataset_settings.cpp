@@ -93,15 +93,10 @@ Json complete_format(const Setting& row, const Given& given) {
 }
 
 Json complete_normalize(const Setting& row, const Given& given) {
-  if (!given.value) return nullptr;
   const JsonView& node = given.value;
   Problems& problems = given.problems;
-  if (node.text() == "train" || node.text() == "none") return node.text();
-  if (!node->is_object()) {
-    problems.add_value(node, "train, none, or an object with \"mean\" and \"std\", a list each");
-    return nullptr;
-  }
-  Json json = complete_object(node, row.table(), given.context, problems);
+  Json json = complete_plain(row, given);
+  if (!json.is_object()) return json;
   const JsonView mean = node.find("mean"), std = node.find("std");
   if (!mean || !std) {
     problems.add(node,
@@ -198,7 +193,8 @@ Setting normalize() {
       "255 or a float; train: those of the training samples, as tables have it by default; none: x = v",
       {channels("mean", -1e6, false), channels("std", 0, true)});
   row.schema = {{"enum", {"none", "train"}}};
-  return std::move(row).completed_by(complete_normalize);
+  row.allowed = "train, none, or an object with \"mean\" and \"std\", a list each";
+  return std::move(row).if_given().completed_by(complete_normalize);
 }
 
 }  // namespace

@@ -99,7 +99,6 @@ Setting stages_row() {
 }
 
 Json complete_pipeline(const Setting& row, const Given& given) {
-  if (!given.value) return nullptr;
   const JsonView& node = given.value;
   const JsonView stages = node.find("stages");
   const bool has_model = static_cast<bool>(given.object.find("model"));
@@ -118,20 +117,8 @@ Json learned_result() {
 }
 
 Json complete_parallel(const Setting& row, const Given& given) {
-  const JsonView node = given.value;
-  const Json none = "none";
-  if (!node || (node->is_string() && node.text() == "none")) return none;
-  if (!node->is_object()) {
-    given.problems.add_value(node, "none, or an object with any of: data, model, pipeline");
-    return none;
-  }
-  const Json json = complete_object(node, row.table(), given.context, given.problems);
-  return json.empty() ? none : json;
-}
-
-// Without the key no run is ended early.
-Json complete_stop(const Setting& row, const Given& given) {
-  return given.value ? complete_plain(row, given) : Json();
+  const Json json = complete_plain(row, given);
+  return json.empty() ? Json("none") : json;
 }
 
 }  // namespace
@@ -157,7 +144,7 @@ Setting rows::stop(bool is_of_program) {
                 "whether test and predictions are those of the best epoch's weights instead of the last's"));
   Setting row = object("stop", "early stopping: when a run ends before its last epoch", std::move(keys));
   if (is_of_program) row.definition = "program_stop";
-  return std::move(row).completed_by(complete_stop);
+  return std::move(row).if_given();
 }
 
 Setting rows::search(bool is_of_program) {
@@ -256,10 +243,12 @@ Setting rows::parallel() {
           .completed_by(complete_model),
       object("pipeline", "layers in a row are a stage, and stages work on different parts of a batch",
              std::move(pipeline))
+          .if_given()
           .completed_by(complete_pipeline),
   };
   Setting row = object("parallel", "none, or how several devices train one network", std::move(keys));
-  row.schema = {{"const", "none"}};
+  row.schema = {{"enum", {"none"}}};
+  row.allowed = "none, or an object with any of: data, model, pipeline";
   return std::move(row).of_times().completed_by(complete_parallel);
 }
 

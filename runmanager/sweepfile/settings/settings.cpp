@@ -76,15 +76,18 @@ Json complete_elements(const Setting& row, const Given& given) {
 // Keys of another table, or what represents an object with one of them.
 Json complete_keys(const Setting& row, const Given& given) {
   const JsonView& node = given.value;
-  if (row.short_key.empty() || !node || node->is_object())
+  if (!node && row.only_if_given) return nullptr;
+  if (!node || node->is_object() || row.allowed.empty())
     return complete_object(node, row.table(), given.context, given.problems);
-  const Setting& key = *find_setting(row.table(), row.short_key);
-  if (key.kind == ArgumentKind::kPath ? !node->is_string() : !node->is_number()) {
-    given.problems.add_value(node, row.allowed);
-    return nullptr;
+  const Setting* const key = find_setting(row.table(), row.short_key);
+  if (key != nullptr && (key->kind == ArgumentKind::kPath ? node->is_string() : node->is_number())) {
+    const JsonDocument object(Json{{row.short_key, *node}}, node.place().whole());
+    return complete_object(object, row.table(), given.context, given.problems);
   }
-  const JsonDocument object(Json{{row.short_key, *node}}, node.place().whole());
-  return complete_object(object, row.table(), given.context, given.problems);
+  const Json words = row.schema.value("enum", Json::array());
+  if (key == nullptr && std::ranges::find(words, *node) != words.end()) return *node;
+  given.problems.add_value(node, row.allowed);
+  return nullptr;
 }
 
 }  // namespace
@@ -146,7 +149,7 @@ void check_keys(const JsonView& object, std::span<const Setting> settings, Probl
 Json complete_value(const Setting& setting, const Given& given) {
   Json value = (setting.complete != nullptr ? setting.complete : complete_plain)(setting, given);
   const bool is_default = setting.default_value && value == default_of(setting);
-  return setting.recorded == Recorded::kUnlessDefault && is_default ? Json() : value;
+  return !setting.default_is_recorded && is_default ? Json() : value;
 }
 
 Json complete_plain(const Setting& setting, const Given& given) {

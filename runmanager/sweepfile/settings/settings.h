@@ -53,12 +53,6 @@ enum class SettingShape {
 
 struct Elements;
 
-/// When a run's complete settings have a key.
-enum class Recorded {
-  kAlways,        // if it has a value or a default
-  kUnlessDefault  // keys that earlier versions did not have, so that runs of those stay the same runs
-};
-
 /// What a key changes.
 enum class Changes {
   kNumbers,  // the numbers that a training gives: it is a part of the run's identity
@@ -71,7 +65,8 @@ enum class Changes {
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
   std::string allowed{};  // for messages: "a directory name"; empty: as ArgumentType says
-  /// Of kOwn, without help and default; null: anything. Of kObject what may be there instead; null: nothing.
+  /// Of kOwn, without help and default; null: anything. Of kObject what may be there instead, such as one of
+  /// the words of an "enum"; null: nothing.
   nlohmann::ordered_json schema{};
   std::string definition{};                            // of kObject and kNamed: its name in the schema
   std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject
@@ -81,7 +76,8 @@ struct Setting : ArgumentType {
   bool has_parts = false;                // dotted keys such as "log.images" reach into the object
   bool sweepable = true;                 // may be an axis
   bool is_shown = true;                  // help, messages and completion name it
-  Recorded recorded = Recorded::kAlways;
+  bool only_if_given = false;            // of kObject: without it there is none, not one of defaults
+  bool default_is_recorded = true;  // false: earlier versions did not have the key; their runs stay the same
   Changes changes = Changes::kNumbers;
   /// For kOwn: returns whether the value is good; if not, adds a problem. Empty: `complete` does.
   std::function<bool(const JsonView& node, Problems& problems)> check{};
@@ -94,7 +90,7 @@ struct Setting : ArgumentType {
 
   // The row with something else about it.
   Setting unless_default() && {
-    recorded = Recorded::kUnlessDefault;
+    default_is_recorded = false;
     return std::move(*this);
   }
   Setting of_times() && {
@@ -111,6 +107,10 @@ struct Setting : ArgumentType {
   }
   Setting hidden() && {
     is_shown = false;
+    return std::move(*this);
+  }
+  Setting if_given() && {
+    only_if_given = true;
     return std::move(*this);
   }
   Setting not_swept() && {

@@ -82,6 +82,17 @@ class MadeResults {
   std::map<std::pair<std::size_t, int>, std::optional<double>> values_;
 };
 
+/// "2 2! 4, 1@2": how far the trials are trained, "!" of those that have left, and of which trials and after
+/// which epochs others are copies.
+inline std::string text_of(const SearchState& state) {
+  std::string text;
+  for (std::size_t i = 0; i < state.until.size(); ++i)
+    text += (i > 0 ? " " : "") + std::to_string(state.until[i]) + (state.ended[i].empty() ? "" : "!");
+  for (const PopulationCopy& copy : state.copies)
+    text += ", " + std::to_string(copy.parent) + "@" + std::to_string(copy.epoch);
+  return text;
+}
+
 /// A target that no result reaches.
 inline bool no_target(double) { return false; }
 

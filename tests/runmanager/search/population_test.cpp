@@ -8,77 +8,39 @@
 
 namespace sweep::population_test {
 
-using test::MadeResults, test::no_target;
+using test::MadeResults, test::no_target, test::text_of;
 
-std::vector<std::pair<std::size_t, int>> copies_of(const SearchState& state) {
-  std::vector<std::pair<std::size_t, int>> copies;
-  for (const PopulationCopy& copy : state.copies) copies.emplace_back(copy.parent, copy.epoch);
-  return copies;
-}
-
-using Copies = std::vector<std::pair<std::size_t, int>>;
-
-// Which trials have left the population.
-std::vector<bool> ended_of(const SearchState& state) {
-  std::vector<bool> ended;
-  for (const std::string& reason : state.ended) ended.push_back(!reason.empty());
-  return ended;
-}
-
-TEST(Population, TrainsAllMembersToTheFirstIntervalAndDecidesWhenAllResultsAreThere) {
-  for (const MadeResults& results : {MadeResults(), MadeResults("2: 1 2 3")}) {
-    const SearchState state = Population{4, 2, 6, 4}.play(4, results, no_target);
-    EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2));
-    EXPECT_THAT(ended_of(state), ElementsAre(false, false, false, false));
-    EXPECT_TRUE(state.copies.empty());
-  }
-}
-
-TEST(Population, TheWorstLeavesAndABestOneIsCopied) {
-  const Population population{4, 2, 6, 4};
-  MadeResults results = "2: 3 1 4 2";
-  SearchState state = population.play(4, results, no_target);
-  EXPECT_EQ(copies_of(state), (Copies{{1, 2}}));
-  EXPECT_THAT(ended_of(state), ElementsAre(false, false, true, false));
-  EXPECT_THAT(state.until, ElementsAre(2, 2, 2, 2)) << "no one goes on before the copy is there";
-  state = population.play(5, results, no_target);
-  EXPECT_THAT(state.until, ElementsAre(4, 4, 2, 4, 4));
-  results = "2: 3 1 4 2 | 4: 3 2.5 99 2 5";
-  state = population.play(5, results, no_target);
-  EXPECT_EQ(copies_of(state), (Copies{{1, 2}, {3, 4}})) << "also a copy may leave";
-  state = population.play(6, results, no_target);
-  EXPECT_THAT(state.until, ElementsAre(6, 6, 2, 6, 4, 6));
-  EXPECT_EQ(population.total(), 6U);
-}
-
-TEST(Population, TheWorstIsReplacedByTheBestAndTheSecondWorstByTheSecondBest) {
-  const MadeResults results = "1: 1 6 2 5 3 4";
-  EXPECT_EQ(copies_of(Population{6, 1, 3, 3}.play(6, results, no_target)), (Copies{{0, 1}, {2, 1}}));
-}
-
-TEST(Population, TheLastIntervalMayBeShorter) {
-  const Population population{2, 2, 5, 2};
-  const MadeResults results = "2: 1 2 0.5 | 4: 1 2 0.5";
-  EXPECT_EQ(population.total(), 4U);
-  EXPECT_EQ(copies_of(population.play(4, results, no_target)), (Copies{{0, 2}, {2, 4}}));
-  EXPECT_THAT(population.play(4, results, no_target).until, ElementsAre(4, 2, 5, 5));
-}
-
-TEST(Population, FailedMembersAreTheWorstAndNeverCopied) {
-  const MadeResults results = "1: x nan x 9";
-  const SearchState state = Population{4, 1, 3, 2}.play(4, results, no_target);
-  EXPECT_EQ(copies_of(state), (Copies{{3, 1}, {3, 1}}));
-  EXPECT_THAT(ended_of(state), ElementsAre(false, true, true, false));
-  const MadeResults none = "1: x x";
-  EXPECT_EQ(copies_of(Population{2, 1, 3, 2}.play(2, none, no_target)), Copies());
+TEST(Population, GoesOnAsItsResultsAllow) {
+  const Population four{4, 2, 6, 4}, two{2, 2, 5, 2};
+  const char* const later = "2: 3 1 4 2 | 4: 3 2.5 99 2 5";
+  const struct {
+    Population population;
+    std::size_t trials;
+    const char *results, *state, *claim;
+  } games[] = {
+      {four, 4, "", "2 2 2 2", "all members are trained to the first interval"},
+      {four, 4, "2: 1 2 3", "2 2 2 2", "nothing is decided before all results are there"},
+      {four, 4, "2: 3 1 4 2", "2 2 2! 2, 1@2", "the worst leaves, and all wait for the copy of a best one"},
+      {four, 5, "2: 3 1 4 2", "4 4 2! 4 4, 1@2", "then they go on"},
+      {four, 5, later, "4 4 2! 4 4!, 1@2, 3@4", "also a copy may leave"},
+      {four, 6, later, "6 6 2! 6 4! 6, 1@2, 3@4", "to the end"},
+      {{6, 1, 3, 3},
+       6,
+       "1: 1 6 2 5 3 4",
+       "1 1! 1 1! 1 1, 0@1, 2@1",
+       "best for worst, second best for second"},
+      {two, 4, "2: 1 2 0.5 | 4: 1 2 0.5", "4! 2! 5 5, 0@2, 2@4", "the last interval may be shorter"},
+      {{4, 1, 3, 2}, 4, "1: x nan x 9", "1 1! 1! 1, 3@1, 3@1", "failed members are the worst, never copied"},
+      {{2, 1, 3, 2}, 2, "1: x x", "2 2", "if all have failed none is copied"}};
+  for (const auto& [population, trials, results, state, claim] : games)
+    EXPECT_EQ(text_of(population.play(trials, MadeResults(results), no_target)), state) << claim;
+  EXPECT_EQ(four.total(), 6U);
+  EXPECT_EQ(two.total(), 4U);
 }
 
 TEST(Population, OnlyThoseThatReachATargetGoOn) {
-  const MadeResults results = "1: 0.5 3 0.75 2";
-  const SearchState state = Population{4, 1, 9, 4}.play(4, results, [](double value) { return value < 1; });
-  EXPECT_THAT(state.until, ElementsAre(9, 1, 9, 1));
-  EXPECT_THAT(ended_of(state), ElementsAre(false, true, false, true));
-  EXPECT_TRUE(state.copies.empty());
+  const auto reaches = [](double value) { return value < 1; };
+  EXPECT_EQ(text_of(Population{4, 1, 9, 4}.play(4, MadeResults("1: 0.5 3 0.75 2"), reaches)), "9 1! 9 1!");
 }
 
 SearchPoint explore(const SearchDomain& domain, const SearchPoint& parent, std::size_t trial) {

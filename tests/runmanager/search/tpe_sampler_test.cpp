@@ -140,18 +140,13 @@ double distance_of_next(const std::vector<Observation>& trials) {
 
 TEST(TpeSampler, ProposesWhatIsNearTheBest) { EXPECT_LT(distance_of_next(valley()), 0.1); }
 
-TEST(TpeSampler, StaysAwayFromTrialsThatHaveNoValueYet) {
-  std::vector<Observation> trials = valley();
-  const double before = distance_of_next(trials);
-  for (int i = 0; i < 6; ++i) trials.push_back({.point = {0.47 + i / 100.0}});
-  EXPECT_GT(distance_of_next(trials), 1.3 * before);
-}
-
-TEST(TpeSampler, StaysAwayFromTrialsThatFailed) {
-  std::vector<Observation> trials = valley();
-  const double before = distance_of_next(trials);
-  for (int i = 0; i < 6; ++i) trials.push_back({.point = {0.47 + i / 100.0}, .failed = true});
-  EXPECT_GT(distance_of_next(trials), 1.3 * before);
+TEST(TpeSampler, StaysAwayFromTrialsThatFailedOrHaveNoValueYet) {
+  const double before = distance_of_next(valley());
+  for (const bool failed : {false, true}) {
+    std::vector<Observation> trials = valley();
+    for (int i = 0; i < 6; ++i) trials.push_back({.point = {0.47 + i / 100.0}, .failed = failed});
+    EXPECT_GT(distance_of_next(trials), 1.3 * before) << failed;
+  }
 }
 
 TEST(TpeSampler, AValueThatIsNotFiniteCountsAsAFailure) {
