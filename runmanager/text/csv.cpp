@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/text.h"
 #include "core/data/readers/csv_rows.h"
 
 namespace sweep {
@@ -15,13 +16,7 @@ namespace {
 std::string csv_field(const std::string& text) {
   const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));
-  if (plain) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  return plain ? text : '"' + substituted(text, {{'"', "\"\""}}) + '"';
 }
 
 }  // namespace
