@@ -227,7 +227,7 @@ class CommandRun {
       add(named_apart(std::move(report)), when);
     }
     last_look_ = now;
-    if (history_.has_open() && now - last_report_ > kSecondsOfStep) history_.close();
+    if (now - last_report_ > kSecondsOfStep) history_.close();
     if (now < next_save_) return;
     next_save_ = now + kSecondsBetweenSaves;
     report_(RunPhase{"running"});

@@ -43,30 +43,36 @@ bool ReportHistory::add(MetricReport report, std::optional<double> seconds) {
     }
   }
   if (steps_.empty() || step > last_step()) begin_step(step);
-  if (step < last_step()) {
-    add_late(step, report);
-    return replaces;
-  }
-  const EpochRecord& at = steps_[step];
+  const bool is_last = step == last_step();
+  EpochRecord* const at = is_last ? &steps_.rbegin()->second : earlier_step(step);
+  EpochRecord late;  // is passed on at once, also if the step was left out of the records
   for (const auto& [metric, value] : report.values) {
-    const bool was_in_events = sources_.emplace(metric, report.in_events).first->second;
-    if (was_in_events != report.in_events) {
-      if (!is_same_in_events(*at[*metric], value) && !repeated_) repeated_ = step;
+    const std::optional<double> known = at != nullptr ? (*at)[*metric] : std::nullopt;
+    const bool may_change =
+        is_last && sources_.emplace(metric, report.in_events).first->second == report.in_events;
+    if (known && !may_change) {
+      if (!is_same_in_events(*known, value) && !repeated_) repeated_ = step;
       continue;
     }
-    set(*metric, value);
-    latest_[metric] = {step, value};
+    if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
+    set(at, is_last ? fresh_ : late, *metric, value);
   }
-  set_times(step, seconds);
+  if (is_last) set_times(step, *at, seconds);
+  if (!late.values.empty()) {
+    late.epoch = static_cast<int>(std::distance(steps_.begin(), steps_.lower_bound(step))) + 1;
+    closed_(step, late);
+  }
   return replaces;
 }
 
-// In the last step.
-void ReportHistory::set(const Metric& metric, double value) {
-  EpochRecord& last = steps_.rbegin()->second;
-  if (const std::optional<double> known = last[metric]; known && is_same(*known, value)) return;
-  last.set(metric, value);
-  fresh_.set(metric, value);
+// `at`: the step; null if it was left out.
+void ReportHistory::set(EpochRecord* at, EpochRecord& fresh, const Metric& metric, double value) {
+  if (at != nullptr) {
+    const std::optional<double> known = (*at)[metric];
+    if (known && is_same(*known, value)) return;
+    at->set(metric, value);
+  }
+  fresh.set(metric, value);
 }
 
 void ReportHistory::start_over(std::int64_t step) {
@@ -93,50 +99,36 @@ void ReportHistory::begin_step(std::int64_t step) {
   steps_[step];
 }
 
-// For a step before the last one. Also passes on what was left out of the records.
-void ReportHistory::add_late(std::int64_t step, const MetricReport& report) {
-  EpochRecord fresh;
+// A step before the last one; null if it is left out.
+EpochRecord* ReportHistory::earlier_step(std::int64_t step) {
   auto at = steps_.find(step);
   if (at == steps_.end() && stride_ == 1 && steps_.size() < max_steps_) {
     at = steps_.emplace(step, EpochRecord()).first;
     ++count_;
   }
-  for (const auto& [metric, value] : report.values) {
-    if (auto& latest = latest_[metric]; step >= latest.first) latest = {step, value};
-    if (at == steps_.end()) {
-      fresh.set(*metric, value);
-    } else if (const std::optional<double> known = at->second[*metric]) {
-      if (!is_same_in_events(*known, value) && !repeated_) repeated_ = step;
-    } else {
-      at->second.set(*metric, value);
-      fresh.set(*metric, value);
-    }
-  }
-  if (fresh.values.empty()) return;
-  fresh.epoch = static_cast<int>(std::distance(steps_.begin(), steps_.lower_bound(step))) + 1;
-  closed_(step, fresh);
+  return at == steps_.end() ? nullptr : &at->second;
 }
 
-void ReportHistory::set_times(std::int64_t step, std::optional<double> seconds) {
+// Of the last step.
+void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds) {
   static const Metric &run_seconds = metric_named("run_seconds"),
                       &epoch_seconds = metric_named("epoch_seconds");
-  const EpochRecord& values = steps_.rbegin()->second;
   const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
   if (recorded != recorded_.end() && recorded->second[run_seconds]) {
     last_seconds_ = *recorded->second[run_seconds];
-    set(run_seconds, last_seconds_);
-    set(epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+    set(&values, fresh_, run_seconds, last_seconds_);
+    set(&values, fresh_, epoch_seconds, recorded->second[epoch_seconds].value_or(0));
   }
   if (seconds && !values[run_seconds]) {
     seconds = std::max(*seconds, last_seconds_);  // Clocks of events may be set back.
-    set(run_seconds, *seconds);
-    if (!values[epoch_seconds]) set(epoch_seconds, *seconds - last_seconds_);
+    set(&values, fresh_, run_seconds, *seconds);
+    if (!values[epoch_seconds]) set(&values, fresh_, epoch_seconds, *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
 }
 
 void ReportHistory::close() {
-  if (!has_open()) return;
+  if (fresh_.values.empty()) return;
   EpochRecord fresh = std::exchange(fresh_, {});
   fresh.epoch = static_cast<int>(count_);
   closed_(last_step(), fresh);

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -51,7 +50,6 @@ class ReportHistory {
   bool add(MetricReport report, std::optional<double> seconds);
   /// Passes on what is new of the last step.
   void close();
-  bool has_open() const { return !fresh_.values.empty(); }
 
   /// As they are recorded: numbered from 1, each with its step if that is another number.
   std::vector<EpochRecord> epochs() const;
@@ -77,9 +75,9 @@ class ReportHistory {
   static EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
-  void add_late(std::int64_t step, const MetricReport& report);
-  void set(const Metric& metric, double value);
-  void set_times(std::int64_t step, std::optional<double> seconds);
+  EpochRecord* earlier_step(std::int64_t step);
+  static void set(EpochRecord* at, EpochRecord& fresh, const Metric& metric, double value);
+  void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
   void thin_out();
   bool is_in_events(const Metric* metric, std::int64_t step) const;
 

@@ -158,6 +158,22 @@ TEST_F(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
   for (const EpochRecord& epoch : history.reports.epochs()) EXPECT_NE(epoch[accuracy()], kLast);
 }
 
+TEST_F(ReportHistory, ALateValueThatDoesNotCountDoesNotEitherOnceItsStepIsLeftOut) {
+  sweep::ReportHistory reports([](std::int64_t, const EpochRecord&) {}, /*max_steps=*/4);
+  const auto add = [&](std::int64_t step, double value) {
+    reports.add({.step = step, .values = {{&accuracy(), value}}}, {});
+  };
+  add(1, 1);
+  add(2, 2);
+  for (int step = 3; step < 9; ++step) {
+    reports.add({.step = step, .values = {{&loss(), step}}}, {});
+    if (step == 3) add(2, 20);
+  }
+  EXPECT_EQ(reports.take_repeated(), 2);
+  EXPECT_EQ(reports.epochs().at(1)["step"], 3) << "step 2 is left out";
+  EXPECT_EQ(reports.epochs().at(1)[accuracy()], 2);
+}
+
 // Lightning writes them as scalars, next to others or alone.
 TEST_F(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
   const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
