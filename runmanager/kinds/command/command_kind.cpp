@@ -106,12 +106,11 @@ Json git_state(const std::string& directory) {
 
 CommandKind::CommandKind(Json program,
                          std::function<std::optional<std::string>(const Device&)> unavailable_reason)
-    : program_([&program] {
-        program.erase("numerics");  // They are those of this program's own engine.
-        return std::move(program);
-      }()),
+    : program_(std::move(program)),
       unavailable_reason_(std::move(unavailable_reason)),
-      gpus_(visible_gpus(std::getenv("CUDA_VISIBLE_DEVICES"))) {}
+      gpus_(visible_gpus(std::getenv("CUDA_VISIBLE_DEVICES"))) {
+  program_.erase("numerics");  // They are those of this program's own engine.
+}
 
 void CommandKind::load(const Sweep& sweep) {
   for (const RunConfig& run : sweep.runs) input_files(run);

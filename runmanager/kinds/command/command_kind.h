@@ -33,7 +33,7 @@ class CommandKind final : public RunKind {
   void keep_start(const std::filesystem::path& parent, const std::filesystem::path& run) const override;
 
  private:
-  const nlohmann::ordered_json program_;
+  nlohmann::ordered_json program_;
   const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
   const std::vector<std::string> gpus_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
