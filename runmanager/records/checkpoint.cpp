@@ -60,43 +60,25 @@ std::uint32_t checksum(const File& file) {
   return crc;
 }
 
-// One checksum of several. Those of long values are kept, so that they need not be computed anew for every
-// checkpoint.
-std::string joined_checksum(std::span<const std::uint32_t> checksums) {
-  std::string all;
-  for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
-  return std::to_string(tbwriter::crc32c(all));
-}
-
-// Names and shapes of all tensors, which tell what the values are.
-template <class File>
-std::string tensor_list(const File& file) {
-  std::string text;
-  for (const auto& tensor : file.tensors) text += tensor.name + " " + to_string(tensor.shape) + "\n";
-  return text;
-}
-
-// A digest of all that is in the header. `file` needs only the short values of the metadata.
+// One checksum of all that is in the header, names and shapes of the tensors included. Those of the long
+// values are kept, so that they need not be computed anew for every checkpoint: `file` needs only the short
+// ones.
 template <class File>
 std::string header_checksum(const File& file, std::uint32_t epochs, std::uint32_t config,
                             std::uint32_t provenance) {
-  std::vector<std::uint32_t> checksums = {epochs, config, provenance, tbwriter::crc32c(tensor_list(file))};
+  std::string tensors;
+  for (const auto& tensor : file.tensors) tensors += tensor.name + " " + to_string(tensor.shape) + "\n";
+  std::string all = fmt::format("{} {} {} {} ", epochs, config, provenance, tbwriter::crc32c(tensors));
   for (const char* key : {"format", "epoch", "step_count", "progress", kKernels}) {
     const auto value = file.metadata.find(key);
-    checksums.push_back(value == file.metadata.end() ? 0 : tbwriter::crc32c(value->second));
+    all += fmt::format("{} ", value == file.metadata.end() ? 0 : tbwriter::crc32c(value->second));
   }
-  return joined_checksum(checksums);
+  return std::to_string(tbwriter::crc32c(all));
 }
 
 void append(MetadataText& text, const std::string& more) {
   text.escaped += escaped_text(more);
   text.crc = tbwriter::crc32c(more, text.crc);
-}
-
-Json progress_json(const RunRecord& record, const RunPosition& position) {
-  Json json = {{"record", brief_json(record)}};
-  json.update(to_json(position));
-  return json;
 }
 
 std::vector<Json> epochs_of(const std::string& text) {
@@ -258,7 +240,9 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
   for (; metadata.epoch_count < record.epochs.size(); ++metadata.epoch_count)
     append(metadata.epochs, to_json(record.epochs[metadata.epoch_count]).dump() + "\n");
   metadata.last_epoch = record.epochs.empty() ? 0 : record.epochs.back().epoch;
-  metadata.progress = compact_json_text(progress_json(record, position));
+  Json progress = {{"record", brief_json(record)}};
+  progress.update(to_json(position));
+  metadata.progress = compact_json_text(progress);
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
