@@ -79,8 +79,6 @@ ParamValue param_from_json(const Json& json) {
   return json.get<std::string>();
 }
 
-enum class RecordParts { kAll, kBrief };
-
 // "metrics" of run.json: how good the run is after its last epoch, then the metrics of the whole run.
 Json metrics_json(const RunRecord& run) {
   Json metrics = Json::object();
@@ -97,23 +95,19 @@ Json metrics_json(const RunRecord& run) {
   return metrics;
 }
 
-Json epochs_json(const RunRecord& run) {
-  Json epochs = Json::array();
-  for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(to_json(epoch)); });
-  return epochs;
-}
-
 Json stopped_json(const RunRecord& run) {
   return {{"epoch", run.epochs.empty() ? 0 : run.epochs.back().epoch}, {"reason", run.stop_reason}};
 }
 
-Json record_json(const RunRecord& run, RecordParts parts) {
-  const bool all = parts == RecordParts::kAll;
+Json record_json(const RunRecord& run, bool all) {
   Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
   if (all && !run.not_swept.empty()) json["not_swept"] = to_json(run.not_swept);
   if (all) json["config"] = run.config;
   json["metrics"] = metrics_json(run);
-  if (all) json["epochs"] = epochs_json(run);
+  if (all) {
+    Json& epochs = json["epochs"] = Json::array();
+    for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(to_json(epoch)); });
+  }
   json["seconds"] = {{"run", json_number(run.run_seconds)},
                      {"setup", json_number(run.setup_seconds)},
                      {"logging", json_number(run.logging_seconds)}};
@@ -190,9 +184,9 @@ EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
   return converted(where, "record of an epoch", [&] { return epoch_from_json(json); });
 }
 
-Json to_json(const RunRecord& run) { return record_json(run, RecordParts::kAll); }
+Json to_json(const RunRecord& run) { return record_json(run, /*all=*/true); }
 
-Json brief_json(const RunRecord& run) { return record_json(run, RecordParts::kBrief); }
+Json brief_json(const RunRecord& run) { return record_json(run, /*all=*/false); }
 
 Json ending_json(const RunRecord& run) {
   Json json = {{"status", to_string(run.status)}, {"metrics", metrics_json(run)}};

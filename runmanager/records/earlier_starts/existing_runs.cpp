@@ -52,22 +52,16 @@ bool has_results(const RunRecord& record, const fs::path& run_directory) {
          !record.epochs.empty() || is_there(run_directory / kCheckpointFile);
 }
 
-// What is wrong with the sizes of the events files that `record` names, or "".
-std::string event_file_problem(const fs::path& run_directory, const RunRecord& record) {
-  for (const auto& [name, bytes] : record.event_files) {
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(run_directory / name, error);
-    if (error) return fmt::format("{} is missing", name);
-    if (size < bytes) return fmt::format("{} has {} bytes instead of {}", name, size, bytes);
-  }
-  return "";
-}
-
 // What is wrong with the files of a finished run, or "". A power cut can leave run.json without the data that
 // it speaks of, so existence is not enough.
 std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   try {
-    if (std::string problem = event_file_problem(run_directory, record); !problem.empty()) return problem;
+    for (const auto& [name, bytes] : record.event_files) {
+      std::error_code error;
+      const std::uintmax_t size = fs::file_size(run_directory / name, error);
+      if (error) return fmt::format("{} is missing", name);
+      if (size < bytes) return fmt::format("{} has {} bytes instead of {}", name, size, bytes);
+    }
     if (tbwriter::list_event_files(run_directory).empty()) return "its events file is missing";
     for (const std::string& file : own_event_files(run_directory)) {
       const tbwriter::FileCheck check = tbwriter::check_events_file(run_directory / file);
