@@ -41,8 +41,12 @@ std::vector<std::string> task_options(const RunnerOptions& options) {
 
 std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
   if (!has_slurm_jobs(directory)) return 0;
-  const LockedSlurmJobs jobs(directory, client);
-  return jobs.status().running() + jobs.status().waiting();
+  return LockedSlurmJobs(directory, client).status().counts().live();
+}
+
+// Whether the sweep is that of the sweep.json in `directory`, which was checked when it was written.
+bool is_resumed(const Sweep& sweep, const fs::path& directory) {
+  return sweep.file.lexically_normal() == (directory / kSweepFile).lexically_normal();
 }
 
 // The keys of a sweep file whose values are not those of the sweep.json in `directory`; "" if there are none.
@@ -68,18 +72,13 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
   const bool same =
       !options.replace && (is_shared_search(sweep) ||
                            std::ranges::equal(records, sweep.runs, {}, &RunRecord::name, &RunConfig::name));
-  if (!same)
+  const std::string changed =
+      same && !is_resumed(sweep, directory) ? changed_keys(sweep, directory) : std::string();
+  if (!same || !changed.empty())
     throw ConfigError(fmt::format(
-        "{}: tasks on the cluster train its runs as they were; to change them, end these first: {}",
-        directory.string(), shell_command({"sweep", "cancel", directory.string()})));
-  // What sweep.json says was checked when it was written.
-  const bool is_its_own = sweep.file.lexically_normal() == (directory / kSweepFile).lexically_normal();
-  if (const std::string changed = is_its_own ? "" : changed_keys(sweep, directory); !changed.empty())
-    throw ConfigError(
-        fmt::format("{}: tasks on the cluster train its runs as they were, with another value of: {}; to "
-                    "change them, end "
-                    "these first: {}",
-                    directory.string(), changed, shell_command({"sweep", "cancel", directory.string()})));
+        "{}: tasks on the cluster train its runs as they were{}; to change them, end these first: {}",
+        directory.string(), changed.empty() ? "" : ", with another value of: " + changed,
+        shell_command({"sweep", "cancel", directory.string()})));
   std::vector<bool> done;
   for (const RunRecord& record : records)
     done.push_back(has_ended(record.status) && !(record.status == RunStatus::kFailed && tries_failed));
@@ -113,9 +112,7 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
   std::vector<bool> done;
   const bool was_submitted = !options.fresh && has_slurm_jobs(launched.directory);
   const bool is_live = was_submitted && live_workers(launched.directory, client) > 0;
-  // What sweep.json says was checked when it was written.
-  const bool goes_on = was_submitted && !options.replace &&
-                       sweep.file.lexically_normal() == (launched.directory / kSweepFile).lexically_normal();
+  const bool goes_on = was_submitted && !options.replace && is_resumed(sweep, launched.directory);
   const bool tries_failed = options.retry_failed && !is_live;
   if (is_live || goes_on) {
     done = done_beside_others(sweep, options, launched.directory, tries_failed);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using Counts = std::map<std::string, std::size_t>;
 
 constexpr int kVersion = 1;
 constexpr int kLockTries = 200;  // of 50 ms: a submission takes longer only if Slurm does not answer
@@ -42,15 +41,6 @@ FileDescriptor open_lock(const fs::path& directory) {
   return open_output_file(directory / kSlurmFolder / ".submitting", OutputMode::kAppend);
 }
 
-// The temporary files of write_file_atomically() that killed processes have left.
-void remove_left_over(const fs::path& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->path().extension() == ".tmp") fs::remove(it->path(), ignored);
-  }
-}
-
 // The numbers of those that sbatch has answered.
 std::vector<std::string> known_ids(const std::vector<SlurmJob>& jobs) {
   std::vector<std::string> ids;
@@ -67,31 +57,6 @@ void share_out_tasks(SlurmStatus& status) {
     std::ranges::copy_if(status.tasks, std::back_inserter(job.known),
                          [&job](const SlurmTask& task) { return task.job == job.id; });
   }
-}
-
-bool waits(const SlurmTask& task) { return is_alive(task.state) && !is_running(task.state); }
-
-// How many of the job's tasks that `counts` is true for have each value of a member.
-Counts counts_of(const SlurmJob& job, std::string SlurmTask::*member, bool (*counts)(const SlurmTask&)) {
-  Counts found;
-  for (const SlurmTask& task : job.known) {
-    if (counts(task)) ++found[task.*member];
-  }
-  return found;
-}
-
-// By Slurm's word for how: "COMPLETED". Those that it has forgotten lack.
-Counts ended(const SlurmJob& job) {
-  return counts_of(job, &SlurmTask::state, [](const SlurmTask& task) { return !is_alive(task.state); });
-}
-
-// Why a job waits: "Resources".
-Counts reasons_of(const SlurmJob& job) { return counts_of(job, &SlurmTask::reason, waits); }
-
-std::size_t sum_over_arrays(const std::vector<SlurmJob>& jobs, std::size_t (SlurmJob::*count)() const) {
-  std::size_t sum = 0;
-  for (const SlurmJob& job : jobs) sum += job.is_report() ? 0 : (job.*count)();
-  return sum;
 }
 
 // Reasons with which a task waits for somebody to change something.
@@ -123,46 +88,62 @@ constexpr Reason kReasons[] = {
     {"AssocMaxJobsLimit", "the account has as many jobs running as it may"}};
 
 // "3 run, 5 wait (Resources: the nodes it needs are busy), 1 failed".
-std::string tasks_text(const SlurmJob& job) {
+std::string tasks_text(const TaskCounts& counts) {
   std::vector<std::string> parts;
-  if (job.running() > 0) parts.push_back(fmt::format("{} run", job.running()));
-  if (job.waiting() > 0) {
+  if (counts.running > 0) parts.push_back(fmt::format("{} run", counts.running));
+  if (counts.waiting > 0) {
     std::vector<std::string> reasons;
-    for (const auto& [reason, count] : reasons_of(job)) reasons.push_back(reason_text(reason));
-    parts.push_back(fmt::format("{} wait ({})", job.waiting(), fmt::join(reasons, "; ")));
+    for (const auto& [reason, count] : counts.reasons) reasons.push_back(reason_text(reason));
+    parts.push_back(fmt::format("{} wait ({})", counts.waiting, fmt::join(reasons, "; ")));
   }
-  for (const auto& [how, count] : ended(job)) parts.push_back(fmt::format("{} {}", count, lower_case(how)));
+  for (const auto& [how, count] : counts.ended) parts.push_back(fmt::format("{} {}", count, lower_case(how)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string job_text(const SlurmJob& job) {
   const std::string what = job.is_report() ? "report" : fmt::format("tasks on {}", job.shape);
-  const std::string tasks = tasks_text(job);
+  const std::string tasks = tasks_text(job.counts());
   return fmt::format("  job {}, {}: {}{}\n", job.id.empty() ? "?" : job.id, what,
                      tasks.empty() ? "ended" : printable(tasks), job.cancelled ? "; cancelled" : "");
 }
 
 // Whether something is to be said of a job: it lives, or some of it ended badly.
 bool is_of_interest(const SlurmJob& job) {
-  if (job.live() > 0) return true;
-  return !job.cancelled && std::ranges::any_of(ended(job), [](const auto& entry) {
+  const TaskCounts counts = job.counts();
+  if (counts.live() > 0) return true;
+  return !job.cancelled && std::ranges::any_of(counts.ended, [](const auto& entry) {
     return entry.first != "COMPLETED" && entry.first != "CANCELLED";
   });
 }
 
 }  // namespace
 
-std::size_t SlurmJob::running() const {
-  return static_cast<std::size_t>(std::ranges::count_if(known, is_running, &SlurmTask::state));
+void TaskCounts::add(const std::vector<SlurmTask>& tasks) {
+  for (const SlurmTask& task : tasks) {
+    if (!is_alive(task.state)) {
+      ++ended[task.state];
+    } else if (is_running(task.state)) {
+      ++running;
+    } else {
+      ++waiting;
+      ++reasons[task.reason];
+    }
+  }
 }
 
-std::size_t SlurmJob::waiting() const {
-  return static_cast<std::size_t>(std::ranges::count_if(known, waits));
+TaskCounts SlurmJob::counts() const {
+  TaskCounts counts;
+  counts.add(known);
+  return counts;
 }
 
-std::size_t SlurmStatus::running() const { return sum_over_arrays(jobs, &SlurmJob::running); }
-
-std::size_t SlurmStatus::waiting() const { return sum_over_arrays(jobs, &SlurmJob::waiting); }
+TaskCounts SlurmStatus::counts() const {
+  TaskCounts counts;
+  for (const SlurmJob& job : jobs) {
+    if (!job.is_report()) counts.add(job.known);
+  }
+  return counts;
+}
 
 bool SlurmStatus::any_live() const { return std::ranges::any_of(tasks, is_alive, &SlurmTask::state); }
 
@@ -216,7 +197,7 @@ LockedSlurmJobs::LockedSlurmJobs(const fs::path& directory, SlurmClient& client)
           fmt::format("{}: another process is submitting or cancelling its jobs", directory.string()));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  remove_left_over(directory / kSlurmFolder);
+  remove_temporaries(directory / kSlurmFolder);
   status_.jobs = read_slurm_jobs(directory);
   settle_unanswered();
   ask();
@@ -274,7 +255,7 @@ std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
   if (ids.empty()) return 0;
   client.cancel(ids);
   jobs.write();
-  return jobs.status().running() + jobs.status().waiting();
+  return jobs.status().counts().live();
 }
 
 void write_task_lists(const fs::path& directory, const std::string& comment, const TaskLists& lists) {
@@ -304,15 +285,11 @@ std::string reason_text(const std::string& reason) {
 
 std::string slurm_line(const SlurmStatus& status) {
   if (!status.known) return "Slurm does not answer";
-  std::set<std::string> reasons;
-  for (const SlurmJob& job : status.jobs) {
-    for (const auto& [reason, count] : reasons_of(job)) {
-      if (!job.is_report()) reasons.insert(reason);
-    }
-  }
-  const std::size_t running = status.running();
-  return fmt::format("Slurm: {} run{}, {} wait{}", counted(running, "task"), running == 1 ? "s" : "",
-                     status.waiting(),
+  const TaskCounts counts = status.counts();
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : counts.reasons) reasons.push_back(reason);
+  return fmt::format("Slurm: {} run{}, {} wait{}", counted(counts.running, "task"),
+                     counts.running == 1 ? "s" : "", counts.waiting,
                      reasons.empty() ? "" : printable(fmt::format(" ({})", fmt::join(reasons, "; "))));
 }
 
@@ -336,17 +313,19 @@ std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished,
 Json to_json(const SlurmStatus& status) {
   Json jobs = Json::array();
   for (const SlurmJob& job : status.jobs) {
+    const TaskCounts counts = job.counts();
     jobs.push_back({{"job", job.id},
                     {"kind", job.is_report() ? "report" : job.shape},
                     {"tasks", job.tasks},
-                    {"running", job.running()},
-                    {"waiting", job.waiting()},
-                    {"reasons", Json(reasons_of(job))},
-                    {"ended", Json(ended(job))},
+                    {"running", counts.running},
+                    {"waiting", counts.waiting},
+                    {"reasons", Json(counts.reasons)},
+                    {"ended", Json(counts.ended)},
                     {"cancelled", job.cancelled}});
   }
-  return {{"known", status.known},       {"error", status.error},       {"age_seconds", status.age},
-          {"running", status.running()}, {"waiting", status.waiting()}, {"jobs", std::move(jobs)}};
+  const TaskCounts all = status.counts();
+  return {{"known", status.known},  {"error", status.error},  {"age_seconds", status.age},
+          {"running", all.running}, {"waiting", all.waiting}, {"jobs", std::move(jobs)}};
 }
 
 }  // namespace sweep

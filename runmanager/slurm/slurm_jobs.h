@@ -18,6 +18,17 @@ namespace sweep {
 /// In a sweep's directory: scripts, the output of tasks, the list of jobs, and lists of runs.
 inline constexpr const char* kSlurmFolder = "slurm";
 
+/// How many of some tasks run or wait, why, and how the others have ended.
+struct TaskCounts {
+  std::size_t running = 0, waiting = 0;
+  std::map<std::string, std::size_t> reasons = {};  // of those that wait: "Resources"
+  /// By Slurm's word for how: "COMPLETED". Those that it has forgotten lack.
+  std::map<std::string, std::size_t> ended = {};
+
+  std::size_t live() const { return running + waiting; }
+  void add(const std::vector<SlurmTask>& tasks);
+};
+
 /// A job that was submitted, an array or the report.
 struct SlurmJob {
   std::string id = {};         // its number; empty if sbatch has not answered
@@ -29,17 +40,15 @@ struct SlurmJob {
   std::vector<SlurmTask> known = {};  // those of its tasks that Slurm knows
 
   bool is_report() const { return shape.empty(); }
-  std::size_t running() const;
-  std::size_t waiting() const;
-  std::size_t live() const { return running() + waiting(); }
+  TaskCounts counts() const;
+  std::size_t live() const { return counts().live(); }
 };
 
 /// The jobs, and Slurm's answer about the tasks of all of them.
 struct SlurmStatus : TaskQueue {
   std::vector<SlurmJob> jobs;  // in the order in which they were submitted
 
-  std::size_t running() const;  // tasks that train, of all jobs
-  std::size_t waiting() const;
+  TaskCounts counts() const;  // of the tasks of all arrays
   /// Tasks that wait because a node could not start them, of all jobs.
   std::vector<SlurmTask> held_after_failed_launch() const;
   /// Whether any job runs or waits; the last one submits again what is not done.
