@@ -28,7 +28,14 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxNamed = 3;      // runs, or files
 constexpr std::size_t kShownDigits = 12;  // of a digest
 
-// Lines with the names of the runs of `some` that are not among `others`.
+// The first of `lines`, each after a line break.
+std::string first_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxNamed); ++i) text += "\n  " + lines[i];
+  return lines.size() > kMaxNamed ? text + "\n  and more" : text;
+}
+
+// A line with the names of the runs of `some` that are not among `others`; "" if there are none.
 std::string missing_names(const Sweep& some, const Sweep& others, std::string_view where) {
   std::set<std::string> known;
   for (const RunConfig& run : others.runs) known.insert(run.name);
@@ -36,16 +43,13 @@ std::string missing_names(const Sweep& some, const Sweep& others, std::string_vi
   for (const RunConfig& run : some.runs) {
     if (!known.contains(run.name)) names.push_back(run.name);
   }
-  if (names.empty()) return "";
-  return fmt::format("\n  only {}: {}", where, first_names(names));
+  return names.empty() ? "" : fmt::format("\n  only {}: {}", where, first_names(names));
 }
 
 std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunKind& kind) {
   if (theirs.epochs != ours.epochs) return fmt::format("epochs: {} -> {}", theirs.epochs, ours.epochs);
   return to_string(differences(kind.identity(theirs), kind.identity(ours)));
 }
-
-fs::path inputs_path(const fs::path& directory) { return directory / kInputsFile; }
 
 // The first run of each data set and file of weights.
 std::vector<const RunConfig*> runs_with_own_inputs(const Sweep& sweep) {
@@ -59,19 +63,17 @@ std::vector<const RunConfig*> runs_with_own_inputs(const Sweep& sweep) {
   return runs;
 }
 
-std::string difference(const std::string& path, const std::string& there, const std::string& here) {
-  return fmt::format("\n  {}: SHA-256 {}… there, {}… here", path, there.substr(0, kShownDigits),
-                     here.substr(0, kShownDigits));
-}
-
-// {"path", "sha256"} each; throws Json::exception if they are not.
-void add_differences(const Json& there, const Json& here, std::set<std::string>& found) {
-  if (there.size() != here.size())
-    found.insert(fmt::format("\n  {} files there, {} here", there.size(), here.size()));
+// Of lists of {"path", "sha256"}; throws Json::exception if they are none.
+void add_differences(const Json& there, const Json& here, std::vector<std::string>& lines) {
+  const auto add = [&lines](const std::string& line) {
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+  };
+  if (there.size() != here.size()) add(fmt::format("{} files there, {} here", there.size(), here.size()));
   for (std::size_t i = 0; i < std::min(there.size(), here.size()); ++i) {
-    const auto theirs = there.at(i).at("sha256").get<std::string>();
-    const auto ours = here.at(i).at("sha256").get<std::string>();
-    if (theirs != ours) found.insert(difference(here.at(i).at("path").get<std::string>(), theirs, ours));
+    const std::string theirs = there.at(i).at("sha256"), ours = here.at(i).at("sha256");
+    if (theirs != ours)
+      add(fmt::format("{}: SHA-256 {}… there, {}… here", here.at(i).at("path").get<std::string>(),
+                      theirs.substr(0, kShownDigits), ours.substr(0, kShownDigits)));
   }
 }
 
@@ -99,17 +101,16 @@ std::string differences_from_sweep_file(const fs::path& directory, const Sweep& 
   if (!fs::exists(file, error)) return "\n  there is no " + file.string();
   const std::string name = "name=" + directory.filename().string();
   const Sweep theirs = load_sweep(file, std::span(&name, 1));
-  std::string text =
+  const std::string text =
       missing_names(theirs, sweep, "in " + file.string()) + missing_names(sweep, theirs, "asked for now");
   if (!text.empty()) return text;
-  std::size_t different = 0;
-  for (std::size_t i = 0; i < sweep.runs.size() && different <= kMaxNamed; ++i) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < sweep.runs.size() && lines.size() <= kMaxNamed; ++i) {
     const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
     const std::string difference = difference_of(*run, sweep.runs[i], kind);
-    if (!difference.empty() && ++different <= kMaxNamed)
-      text += fmt::format("\n  {}: {}", sweep.runs[i].name, difference);
+    if (!difference.empty()) lines.push_back(sweep.runs[i].name + ": " + difference);
   }
-  return different <= kMaxNamed ? text : text + "\n  and more";
+  return first_lines(lines);
 }
 
 // Leaves the digests of what the runs read here, for those who join later. `kind` has loaded the data.
@@ -117,29 +118,24 @@ void write_inputs(const fs::path& directory, const Sweep& sweep, RunKind& kind) 
   Json list = Json::array();
   for (const RunConfig* run : runs_with_own_inputs(sweep))
     list.push_back({{"run", run->name}, {"files", kind.input_files(*run)}});
-  write_file_atomically(inputs_path(directory), json_text(list));
+  write_file_atomically(directory / kInputsFile, json_text(list));
 }
 
 // The differences between what the runs read here and where write_inputs() was called, as lines that each
 // follow a line break; "" if there are none, or if that is not known. Paths need not be the same.
 std::string differences_from_inputs(const fs::path& directory, const Sweep& sweep, RunKind& kind) {
   std::error_code error;
-  if (!fs::exists(inputs_path(directory), error)) return "";
-  std::set<std::string> found;
+  if (!fs::exists(directory / kInputsFile, error)) return "";
+  std::vector<std::string> lines;
   try {
-    for (const Json& entry : read_json_file(inputs_path(directory))) {
+    for (const Json& entry : read_json_file(directory / kInputsFile)) {
       const auto run = std::ranges::find(sweep.runs, entry.at("run").get<std::string>(), &RunConfig::name);
-      if (run != sweep.runs.end()) add_differences(entry.at("files"), kind.input_files(*run), found);
+      if (run != sweep.runs.end()) add_differences(entry.at("files"), kind.input_files(*run), lines);
     }
   } catch (const Json::exception&) {
     return "";  // What a power cut has left of it.
   }
-  std::string text;
-  std::size_t named = 0;
-  for (const std::string& line : found) {
-    if (++named <= kMaxNamed) text += line;
-  }
-  return named <= kMaxNamed ? text : text + fmt::format("\n  and {} more", named - kMaxNamed);
+  return first_lines(lines);
 }
 
 // The tasks of a Slurm array are one start; else one begins where no process works on the sweep.
@@ -149,12 +145,6 @@ std::string new_start() {
   }
   return random_id();
 }
-
-// An error that leaves a training ends with the results saved once more, which must not ask the runs then.
-struct Forget {
-  std::function<void()>& collect;
-  ~Forget() { collect = nullptr; }
-};
 
 }  // namespace
 
@@ -233,8 +223,7 @@ void SweepRunner::train_with_others() {
   RunQueue here(runs_, *recorder_, trials ? &*trials : nullptr, sharing);
   sharing.slots = 1;
   RunQueue elsewhere(unavailable_, *recorder_, nullptr, sharing);
-  const Forget forget{collect_};
-  collect_ = [&] { here.collect(); };
+  shared_queue_ = &here;
   train(here);
   // A process that does not wait for others cannot know what they have: a node whose device is broken would
   // skip the runs of all.
@@ -253,6 +242,7 @@ void SweepRunner::train_with_others() {
   }
   directory_->write_results([&] {
     do {
+      here.collect();
       recorder_->finish();
     } while (here.collect() > 0);
     recorder_->write_means();

@@ -3,8 +3,10 @@
 // InProcessExecutor in the calling process.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <memory>
 
 #include "runmanager/kinds/run_kind.h"
@@ -21,6 +23,13 @@ struct ScheduledRun {
   int until_epoch = 0;                      // it pauses after this epoch, from 1; 0: it does not
   std::shared_ptr<RunLock> lock = nullptr;  // of a run of a sweep that several processes share
 };
+
+/// The one at `run`, a position in the sweep; null if it is not among `runs`, which are in the order of the
+/// sweep.
+inline ScheduledRun* find_run(std::deque<ScheduledRun>& runs, std::size_t run) {
+  const auto found = std::ranges::lower_bound(runs, run, {}, &ScheduledRun::run);
+  return found == runs.end() || found->run != run ? nullptr : &*found;
+}
 
 /// Executes up to one run per slot; slots are counted from 0. Events of a run are queued until deliver()
 /// passes them on, by one thread and never from inside another call. Not thread-safe.

@@ -35,7 +35,7 @@ std::vector<const ScheduledRun*> RunQueue::take_ready() {
   for (bool has_looked = false; active_ < sharing_->slots;) {
     if (candidates_.empty() && (std::exchange(has_looked, true) || !look())) break;
     if (candidates_.empty()) break;
-    ScheduledRun& run = *find(candidates_.front());
+    ScheduledRun& run = *find_run(runs_, candidates_.front());
     candidates_.pop_front();
     const bool is_mine = lock(run);
     if (candidates_.empty()) next_look_ = next_look(look_begin_);
@@ -102,21 +102,16 @@ bool RunQueue::has_open() const {
       runs_, [this](const ScheduledRun& run) { return !is_over(recorder_.record(run.run).status); });
 }
 
-ScheduledRun* RunQueue::find(std::size_t run) const {
-  const auto found = std::ranges::lower_bound(runs_, run, {}, &ScheduledRun::run);
-  return found == runs_.end() || found->run != run ? nullptr : &*found;
-}
-
 bool RunQueue::owns(std::size_t run) const {
   if (!sharing_) return true;
-  const ScheduledRun* scheduled = find(run);
+  const ScheduledRun* scheduled = find_run(runs_, run);
   return scheduled != nullptr && scheduled->lock && sweep::owns(scheduled->lock->owner());
 }
 
 void RunQueue::end(std::size_t run) {
   if (trials_ != nullptr) trials_->end(run);
   if (!sharing_) return;
-  const std::shared_ptr<RunLock> lock = std::exchange(find(run)->lock, nullptr);
+  const std::shared_ptr<RunLock> lock = std::exchange(find_run(runs_, run)->lock, nullptr);
   if (recorder_.record(run).status == RunStatus::kFailed) lock->note_failure(sharing_->start);
   --active_;
   if (trials_ != nullptr) next_look_ = {};  // Its results decide about others.
@@ -124,13 +119,14 @@ void RunQueue::end(std::size_t run) {
 
 std::size_t RunQueue::collect() {
   std::size_t ended = 0;
-  for (std::size_t run = 0; run < recorder_.records().size(); ++run) ended += collect(run) ? 1 : 0;
+  for (std::size_t run = 0; sharing_ && run < recorder_.records().size(); ++run)
+    ended += collect(run) ? 1 : 0;
   return ended;
 }
 
 bool RunQueue::collect(std::size_t run) {
   const RunRecord& known = recorder_.record(run);
-  if (const ScheduledRun* scheduled = find(run);
+  if (const ScheduledRun* scheduled = find_run(runs_, run);
       is_over(known.status) || (scheduled != nullptr && scheduled->lock))
     return false;
   const std::filesystem::path directory = recorder_.directory() / known.name;

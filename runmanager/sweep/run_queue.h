@@ -55,8 +55,8 @@ class RunQueue {
 
   /// In a shared sweep: whether runs are left that have not ended, as far as is known.
   bool has_open() const;
-  /// In a shared sweep: takes over the records of all runs that others have trained. Returns how many of them
-  /// have ended.
+  /// Takes over the records of all runs that others have trained, if they share the sweep. Returns how many
+  /// of them have ended.
   std::size_t collect();
 
  private:
@@ -64,7 +64,6 @@ class RunQueue {
   bool look();
   bool lock(ScheduledRun& run);
   bool collect(std::size_t run);
-  ScheduledRun* find(std::size_t run) const;
 
   std::deque<ScheduledRun>& runs_;
   SweepRecorder& recorder_;

@@ -53,7 +53,7 @@ class RunScheduler {
       if (stop_signal_ == 0) stop_all(options_.stop_requested());
       if (stop_signal_ == 0) start_runs();
       if (active_runs() == 0 && (stop_signal_ != 0 || !queue_.may_have_more())) break;
-      recorder_.save_if_due();
+      recorder_.save_if_due([this] { queue_.collect(); });
       wait_for_events();
       for (Slot& slot : slots_) {
         if (slot.is_active())

@@ -77,7 +77,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
     progress_->consider(record);
     records_.push_back(std::move(record));
   }
-  if (options_.refresh) return;
+  if (options_.shared) return;
   save();
   write_means();
 }
@@ -85,7 +85,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
 void SweepRecorder::write_means() { aggregates_.update_all(records()); }
 
 SweepRecorder::~SweepRecorder() {
-  if (options_.refresh) return;
+  if (options_.shared) return;
   std::error_code ignored;
   std::filesystem::remove(options_.directory / kProgressFile, ignored);
 }
@@ -127,7 +127,7 @@ void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run)
 
 void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
-  if (!options_.refresh) aggregates_.update(run, records());
+  if (!options_.shared) aggregates_.update(run, records());
   progress_->end_run(run + 1, record(run));
   if (record(run).status == RunStatus::kCompleted) count_cost(run);
   begins_.erase(run);
@@ -184,7 +184,7 @@ RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
           .clock = options_.clock,
           .provenance = record(run).provenance,
           .survives = Survives::kKill,
-          .shared = static_cast<bool>(options_.refresh)};
+          .shared = options_.shared};
 }
 
 void SweepRecorder::count_cost(std::size_t run) {
@@ -207,24 +207,24 @@ void SweepRecorder::count_cost(std::size_t run) {
   cost_.logging_seconds += logging_seconds;
 }
 
-void SweepRecorder::save() {
+void SweepRecorder::save(const std::function<void()>& refresh) {
   const double begin = options_.clock();
-  if (options_.refresh) options_.refresh();
+  if (refresh) refresh();
   save_results(options_.directory / kResults, records_, options_.name, options_.keys, Survives::kKill);
   const double end = options_.clock();
   next_save_ = end + (end - begin) / kTimeForResults;
 }
 
-void SweepRecorder::save_if_due() {
+void SweepRecorder::save_if_due(const std::function<void()>& refresh) {
   progress_->pass_time();
   write_progress();
-  if (options_.clock() >= next_save_) save();
+  if (options_.clock() >= next_save_) save(refresh);
 }
 
 // Nothing depends on this file, so the sweep goes on without it.
 void SweepRecorder::write_progress() {
   const double now = options_.clock();
-  if (options_.refresh || now < next_progress_) return;
+  if (options_.shared || now < next_progress_) return;
   next_progress_ = now + kSecondsBetweenProgress;
   try {
     write_file_atomically(options_.directory / kProgressFile, json_text(to_json(progress_->state())),

@@ -43,9 +43,9 @@ struct SweepRecorderOptions {
   std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
   double work = 0;                   // see Progress
   Goals goals = {};                  // see goals_of()
-  /// If several processes share the sweep: called before results are written, to read what the others have
-  /// done. Means are then written by write_means() only, and no progress file is written.
-  std::function<void()> refresh = {};
+  /// Whether several processes share the sweep. Means are then written by write_means() only, and no progress
+  /// file is written.
+  bool shared = false;
 };
 
 /// The records of all runs, results.csv and results.json, progress display, aggregates and disk syncing of a
@@ -92,8 +92,8 @@ class SweepRecorder {
   void keep_run(std::size_t run, RunRecord record);
 
   /// Writes results.csv and results.json if the last time is long enough ago that this costs little, and the
-  /// progress file up to once a second.
-  void save_if_due();
+  /// progress file up to once a second. Before results are written, `refresh` reads what others have done.
+  void save_if_due(const std::function<void()>& refresh);
   /// Writes the final results and returns when all files of the sweep are on the disk.
   void finish();
   /// Writes the means over repeats anew.
@@ -103,7 +103,7 @@ class SweepRecorder {
   void try_save();
 
  private:
-  void save();
+  void save(const std::function<void()>& refresh = {});
   void write_progress();
   void set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs);
   void count_cost(std::size_t run);

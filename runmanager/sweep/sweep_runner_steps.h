@@ -80,7 +80,7 @@ class SweepRunner {
   void train_alone();
   void end_search(TrialRuns& trials);
   TrialRunsOptions trial_options();
-  bool prune(std::size_t run, const std::string& reason);
+  void prune(std::size_t run, const std::string& reason);
   // How many runs are trained at once.
   std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
@@ -106,7 +106,7 @@ class SweepRunner {
   GpuPool gpus_;
   std::optional<SweepDirectory> directory_;
   std::optional<SweepRecorder> recorder_;  // while runs are trained
-  std::function<void()> collect_;  // while runs are trained together with others: takes over what they did
+  RunQueue* shared_queue_ = nullptr;       // while runs are trained together with others
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   bool was_stopped_ = false;              // while runs were trained

@@ -32,12 +32,6 @@ void SweepRunner::train_runs() {
   std::size_t failed = 0;  // of the runs that are kept
   for (std::size_t i = 0; i < existing_.size(); ++i)
     failed += is_kept(i) && records_[i].status == RunStatus::kFailed ? 1 : 0;
-  std::function<void()> refresh;
-  if (options_.join) {
-    refresh = [this] {
-      if (collect_) collect_();
-    };
-  }
   recorder_.emplace(
       SweepRecorderOptions{
           .directory = directory_->path(),
@@ -50,7 +44,7 @@ void SweepRunner::train_runs() {
           .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
           .work = total_work,
           .goals = goals_of(sweep_),
-          .refresh = std::move(refresh)},
+          .shared = options_.join},
       sweep_.runs, std::move(records_));
   for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
   for (const std::string& change : changes_) recorder_->progress().message(change);
@@ -143,24 +137,23 @@ void SweepRunner::train_alone() {
 
 TrialRunsOptions SweepRunner::trial_options() {
   return {.add = [this](RunConfig config) { return add_trial(std::move(config)); },
-          .prune = [this](std::size_t run, const std::string& reason) { return prune(run, reason); },
+          .prune = [this](std::size_t run, const std::string& reason) { prune(run, reason); },
           .keep_start = [this](std::size_t parent, int epoch,
                                const RunConfig& copy) { return keep_start(parent, epoch, copy); }};
 }
 
-bool SweepRunner::prune(std::size_t run, const std::string& reason) {
+void SweepRunner::prune(std::size_t run, const std::string& reason) {
   const RunConfig& config = sweep_.runs[run];
   const std::optional<RunLock> lock =
       options_.join ? RunLock::try_lock(directory_->path() / config.name) : std::nullopt;
-  if (options_.join && !lock) return false;  // The process that trained it does it.
-  if (lock) collect_();
+  if (options_.join && !lock) return;  // The process that trained it does it.
+  if (lock) shared_queue_->collect();
   RunRecord record = recorder_->record(run);
-  if (std::exchange(record.status, RunStatus::kPruned) == RunStatus::kPruned) return true;
+  if (std::exchange(record.status, RunStatus::kPruned) == RunStatus::kPruned) return;
   record.error = reason;
   recorder_->record_end(run, describe_run(config, environment_.parse_device(config.device)),
                         std::move(record));
   recorder_->end_run(run);
-  return true;
 }
 
 void SweepRunner::end_search(TrialRuns& trials) {

@@ -23,7 +23,6 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
       options_(std::move(options)),
       schedule_(search_, sweep.runs.size(), epochs_of(sweep)),
       total_(total_trials(search_, epochs_of(sweep))) {
-  for (ScheduledRun& run : runs_) waiting_[run.run] = &run;
   if (!adds_trials(search_)) return;
   if (chooses_points(search_)) sampler_.emplace(make_sampler(search_, sweep.trials->domain));
   for (const SearchPoint& point : sweep.trials->points) observations_.push_back({.point = point});
@@ -56,15 +55,13 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const TrialDecision& decision = decisions[i];
     if (active_.contains(i)) continue;
-    if (decision.fate == TrialFate::kPruned && !pruned_.contains(i) &&
-        (recorder_.record(i).status == RunStatus::kPruned || options_.prune(i, decision.reason)))
-      pruned_.insert(i);
-    const auto run = waiting_.find(i);
-    if (decision.fate != TrialFate::kTrains || run == waiting_.end() || !has_time()) continue;
-    ScheduledRun& scheduled = *run->second;
-    scheduled.until_epoch = decision.until_epoch < scheduled.config->epochs ? decision.until_epoch : 0;
+    if (decision.fate == TrialFate::kPruned && recorder_.record(i).status != RunStatus::kPruned)
+      options_.prune(i, decision.reason);
+    ScheduledRun* const run = find_run(runs_, i);
+    if (decision.fate != TrialFate::kTrains || run == nullptr || !has_time()) continue;
+    run->until_epoch = decision.until_epoch < run->config->epochs ? decision.until_epoch : 0;
     active_.insert(i);
-    ready.push_back(run->second);
+    ready.push_back(run);
   }
   return ready;
 }
@@ -107,10 +104,9 @@ bool TrialRuns::add_copy() {
 }
 
 void TrialRuns::add(RunConfig config, SearchPoint point) {
-  const std::size_t trial = results_.size();
   std::optional<ScheduledRun> run = options_.add(std::move(config));
   observations_.push_back({.point = std::move(point)});
-  if (run) waiting_[trial] = &runs_.emplace_back(*std::move(run));
+  if (run) runs_.push_back(*std::move(run));
 }
 
 SearchEnd TrialRuns::outcome() {

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,9 +21,8 @@ struct TrialRunsOptions {
   /// Adds the run of a new trial, the next of the sweep, to its records. Returns it, unless it need not or
   /// cannot be trained; its record then says how it ended.
   std::function<std::optional<ScheduledRun>(RunConfig config)> add;
-  /// Ends a run that has paused, or was left by an earlier start, as pruned. Returns false if that cannot be
-  /// done now.
-  std::function<bool(std::size_t run, const std::string& reason)> prune;
+  /// Ends a run that has paused, or was left by an earlier start, as pruned, unless that cannot be done now.
+  std::function<void(std::size_t run, const std::string& reason)> prune;
   /// Keeps the state of trial `parent` after `epoch`, its last one so far, for a copy of it. Returns false if
   /// that state is lost; the parent's record then has fewer epochs. Also if it was asked to stop meanwhile.
   std::function<bool(std::size_t parent, int epoch, const RunConfig& copy)> keep_start;
@@ -65,7 +62,6 @@ class TrialRuns {
   const Sweep& sweep_;
   const SearchSpec& search_;
   std::deque<ScheduledRun>& runs_;
-  std::map<std::size_t, ScheduledRun*> waiting_;  // of runs_, by the position of the run in the sweep
   const SweepRecorder& recorder_;
   TrialRunsOptions options_;
   TrialSchedule schedule_;
@@ -74,8 +70,7 @@ class TrialRuns {
   std::vector<Observation> observations_;  // the trials' points, and the values that are known
   std::vector<TrialResult> results_;       // of the trials; those that have ended are read once
   std::set<std::size_t> active_;           // handed out, and not ended
-  std::set<std::size_t> pruned_;
-  bool is_exhausted_ = false;  // there is no other point
+  bool is_exhausted_ = false;              // there is no other point
 };
 
 }  // namespace sweep
