@@ -4,11 +4,8 @@
 #include "core/json/json_text.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
-#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_recorder.h"
-#include "runmanager/sweepfile/sweep_file.h"
-#include "tests/support/quarters.h"
-#include "tests/support/run_world.h"
+#include "tests/runmanager/sweep/search_fixture.h"
 
 namespace sweep::early_stopping_test {
 
@@ -307,15 +304,12 @@ TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {
 class ContinuedRuns : public ::testing::TestWithParam<const char*>, protected Quarters {
  protected:
   ContinuedRuns() {
-    file_ = "s.json";
-    tbwriter::spill(directory_ / file_, R"({
-      "name": "s", "dataset": {"name": "quarters", "path": "data", "validation": 40},
-      "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 8}, {"type": "relu"},
-                             {"type": "linear", "out_features": 4}]},
-      "seed": 3, "batch_size": 20, "lr": 0.02, "schedule": )" +
-                                            std::string(GetParam()) + R"(,
-      "params": {"optimizer": ["adam", "sgd"], "optimizer.momentum": [0.9]},
-      "when": {"optimizer.momentum": {"optimizer": "sgd"}}})");
+    Json file = test::quarters_file();
+    file.update(
+        Json::parse(R"({"lr": 0.02, "params": {"optimizer": ["adam", "sgd"], "optimizer.momentum": [0.9]},
+                               "when": {"optimizer.momentum": {"optimizer": "sgd"}}})"));
+    file["schedule"] = Json::parse(GetParam());
+    write_file_atomically(directory_ / file_, file.dump());
   }
 };
 

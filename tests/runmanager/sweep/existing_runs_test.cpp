@@ -1,7 +1,6 @@
 // What becomes of finished runs when a sweep is started again after its file, its command line or its data
 // have changed.
 
-#include "core/data/safetensors.h"
 #include "tests/runmanager/sweep/search_fixture.h"
 #include "tests/support/reference_data.h"
 
@@ -240,26 +239,6 @@ TEST_F(ChangedSweep, KeepsRunsBesideEventsOfOtherPrograms) {
   const auto before = contents(directory_ / "runs/quarters/lr=0.02");
   run();
   EXPECT_EQ(contents(directory_ / "runs/quarters/lr=0.02"), before);
-}
-
-TEST_F(ChangedSweep, TrainsAgainFromTheStartWhatHasLostItsCheckpoint) {
-  const fs::path checkpoint = directory_ / "runs/quarters/lr=0.02/checkpoint.safetensors";
-  const auto weights = [&] {
-    std::vector<float> values;
-    for (const NamedTensor& tensor : read_safetensors(checkpoint).tensors)
-      values.insert(values.end(), tensor.values.begin(), tensor.values.end());
-    return values;
-  };
-  const std::vector<float> whole = weights();
-  for (const bool is_missing : {true, false}) {
-    is_missing ? fs::remove(checkpoint) : (fs::resize_file(checkpoint, fs::file_size(checkpoint) - 1), true);
-    told_.clear();
-    EXPECT_EQ(run().exit_code, 0);
-    EXPECT_THAT(told_, HasSubstr(is_missing ? "was finished, but checkpoint.safetensors is missing; it is "
-                                              "trained from the start"
-                                            : "; it is trained from the start"));
-    EXPECT_EQ(weights(), whole);
-  }
 }
 
 }  // namespace sweep::existing_runs_test

@@ -144,15 +144,7 @@ TEST_F(PopulationSearch, HistoriesAreInTensorBoardAndResults) {
   EXPECT_EQ(found, 2U) << csv;
 }
 
-TEST_F(PopulationSearch, EndsWithTheSameMembersAndBitsHoweverOftenInterrupted) {
-  expect_same_when_interrupted(6);
-}
-
-TEST_F(PopulationSearch, HasTheSameMembersHoweverManyAreTrainedAtOnce) {
-  const Outcome expected = outcome_of(run("here"));
-  for (const int workers : {1, 3})
-    expect_same(outcome_of(run_in_workers(workers, fmt::format("runs-{}", workers))), expected);
-}
+TEST_F(PopulationSearch, EndsWithTheSameMembersAndBitsHoweverItIsTrained) { expect_same_however_trained(6); }
 
 // An oracle for the state that is copied: with the parent's values a copy trains as the parent does.
 TEST_F(PopulationSearch, ACopyWithTheSameValuesHasTheBitsOfItsParent) {

@@ -9,6 +9,7 @@
 #include "runmanager/training/run_recorder.h"
 #include "tbwriter/event_files.h"
 #include "tests/support/run_world.h"
+#include "tests/support/tensor_bytes.h"
 
 namespace sweep::restarted_sweep_test {
 
@@ -118,13 +119,6 @@ TEST_F(FinishedSweep, ComparesTheDataOnceAlsoWhenEverythingIsFinished) {
   EXPECT_EQ(data_loads, 1u);
 }
 
-TEST_F(FinishedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
-  tbwriter::spill(path(kSecond) / "run.json", "{\"name\": ");
-  training = {};
-  EXPECT_EQ(run(small_sweep()).exit_code, 0);
-  EXPECT_EQ(training.engines, 1u);
-}
-
 TEST_F(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
   EXPECT_THAT(statuses(run_batches(6, small_sweep())), ElementsAre("interrupted", "pending"));
   const fs::path newest = path(kFirst) / "checkpoint.safetensors",
@@ -199,18 +193,37 @@ TEST_F(FinishedSweep, EndsTheSessionOnceThoughALostProcessHadEndedIt) {
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kFirst)), "Loss/train").size(), losses);
 }
 
-TEST_F(FinishedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
-  const auto wanted = tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size();
-  for (const int cut : {0, 1}) {
-    const std::string name = tbwriter::list_event_files(path(kSecond)).back();
-    const fs::path events = path(kSecond) / name;
-    cut == 0 ? fs::resize_file(events, 0) : fs::resize_file(events, fs::file_size(events) - 1);
+TEST_F(FinishedSweep, MakesUpForWhatARunHasLost) {
+  const fs::path run_directory = path(kSecond), checkpoint = run_directory / "checkpoint.safetensors";
+  const auto events = [&] { return run_directory / tbwriter::list_event_files(run_directory).back(); };
+  const struct {
+    const char* lost;
+    std::function<void()> lose;
+    std::size_t batches;  // that are trained again
+    const char *told, *logged;
+  } cases[] = {
+      {"half of run.json", [&] { tbwriter::spill(run_directory / "run.json", "{\"name\": "); }, 0, "", ""},
+      {"the checkpoint", [&] { fs::remove(checkpoint); }, 8,
+       "was finished, but checkpoint.safetensors is missing; it is trained from the start", ""},
+      {"its last byte", [&] { fs::resize_file(checkpoint, fs::file_size(checkpoint) - 1); }, 8,
+       "; it is trained from the start", ""},
+      {"the events", [&] { fs::resize_file(events(), 0); }, 0, "was finished, but", "wrote the scalars of "},
+      {"their last byte", [&] { fs::resize_file(events(), fs::file_size(events()) - 1); }, 0,
+       "was finished, but", "wrote the scalars of "},
+  };
+  const std::string whole = test::tensor_bytes(checkpoint);
+  const auto steps = tbwriter::steps_of(tbwriter::read_run(run_directory), "Loss/train");
+  for (const auto& [lost, lose, batches, told, logged] : cases) {
+    SCOPED_TRACE(lost);
+    lose();
     training = {};
+    terminal_output.clear();
     EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
-    EXPECT_EQ(training.batches, 0u) << "all epochs are in the checkpoint";
-    EXPECT_THAT(terminal_output, HasSubstr("was finished, but"));
-    EXPECT_THAT(tbwriter::slurp(path(kSecond) / "log.txt"), HasSubstr("wrote the scalars of "));
-    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size(), wanted);
+    EXPECT_EQ(training.batches, batches);
+    EXPECT_THAT(terminal_output, HasSubstr(told));
+    EXPECT_THAT(tbwriter::slurp(run_directory / "log.txt"), HasSubstr(logged));
+    EXPECT_EQ(tbwriter::steps_of(tbwriter::read_run(run_directory), "Loss/train"), steps);
+    EXPECT_TRUE(test::same_bytes(test::tensor_bytes(checkpoint), whole));
   }
 }
 

@@ -78,8 +78,9 @@ class Search : public testing::Test, protected Quarters {
       EXPECT_TRUE(same_bytes(found.weights.at(name), expected.weights.at(name))) << what << name;
   }
 
-  // Stopped at the n-th time that it asks, again and again until it is through.
-  void expect_same_when_interrupted(std::size_t trials) {
+  // The same trials and bits when it is stopped at the n-th time that it asks, again and again until it is
+  // through, and in any number of workers.
+  void expect_same_however_trained(std::size_t trials) {
     const Outcome expected = outcome_of(run("whole"));
     ASSERT_EQ(expected.names.size(), trials);
     for (const int interval : {11, 70}) {
@@ -94,6 +95,10 @@ class Search : public testing::Test, protected Quarters {
       EXPECT_EQ(sweep.exit_code, 0);
       EXPECT_GE(starts, 3);
       expect_same(outcome_of(sweep), expected, fmt::format("every {}", interval));
+    }
+    for (const int workers : {1, 3}) {
+      const std::string what = fmt::format("workers{}", workers);
+      expect_same(outcome_of(run_in_workers(workers, what)), expected, what);
     }
   }
 

@@ -96,31 +96,30 @@ TEST_F(Search, WithMoreEpochsEndsAsIfItHadThemFromTheStart) {
   }
 }
 
-class InterruptedSearch : public Search, public testing::WithParamInterface<const char*> {};
+struct Method {
+  const char* name;
+  std::size_t trials;
+  Json more = Json::object();
+};
+
+void PrintTo(const Method& method, std::ostream* out) { *out << method.name << method.more; }
+
+class InterruptedSearch : public Search, public testing::WithParamInterface<Method> {};
 
 TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
-  Json search = search_by(GetParam());
-  search.update({{"trials", 8}, {"seed", 5}});
+  Json search = search_by(GetParam().name);
+  search.update({{"trials", GetParam().trials}, {"seed", 5}});
+  search.update(GetParam().more);
   write(search, kRates);
-  expect_same_when_interrupted(8);
+  expect_same_however_trained(GetParam().trials);
 }
 
+const Json kSampled = {{"sampler", "tpe"}, {"at_once", 2}};  // points from results
 INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch,
-                         testing::Values("random", "tpe", "halving", "hyperband", "asha"));
-
-// With points from results.
-class InterruptedSampledSearch : public InterruptedSearch {};
-TEST_P(InterruptedSampledSearch, EndsWithTheSameTrialsAndBits) {
-  write({{"method", GetParam()},
-         {"trials", 14},
-         {"reduction", 2},
-         {"seed", 5},
-         {"sampler", "tpe"},
-         {"at_once", 2}},
-        kRates);
-  expect_same_when_interrupted(14);
-}
-INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSampledSearch, testing::Values("halving", "hyperband", "asha"));
+                         testing::Values(Method{"random", 8}, Method{"tpe", 8}, Method{"halving", 8},
+                                         Method{"hyperband", 8}, Method{"asha", 8},
+                                         Method{"halving", 14, kSampled}, Method{"hyperband", 14, kSampled},
+                                         Method{"asha", 14, kSampled}));
 
 // The learning rate makes a worker crash once, in its third epoch.
 TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
@@ -133,22 +132,6 @@ TEST_F(Search, ATrialWhoseWorkerWasKilledIsTriedAgain) {
   // Whoever finds that file does not crash.
   expect_same(outcome_of(crashed), outcome_of(run_in_workers(1, "whole")));
   EXPECT_EQ(crashed.runs[0].status, RunStatus::kCompleted);
-}
-
-TEST_F(Search, TheTrialsAreTheSameHoweverManyAreTrainedAtOnce) {
-  const std::pair<const char*, const char*> searches[] = {
-      {"tpe", ""}, {"halving", ""}, {"asha", "random"}, {"asha", "tpe"}};
-  for (const auto& [method, sampler] : searches) {
-    Json search = search_by(method);
-    search["trials"] = 8;
-    if (*sampler != 0) search["sampler"] = sampler;
-    write(search, kRates, {{"epochs", 2}});
-    const std::string name = fmt::format("{}{}", method, sampler);
-    const Outcome expected = outcome_of(run(name + "-here"));
-    ASSERT_EQ(expected.names.size(), 8U);
-    for (const int workers : {1, 3})
-      expect_same(outcome_of(run_in_workers(workers, fmt::format("{}-{}", name, workers))), expected, name);
-  }
 }
 
 // None of the runs that are known at the start has to be trained.
