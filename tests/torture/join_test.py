@@ -38,67 +38,64 @@ class JoinTest(Starts):
     def start(self, *words, before=(), **variables):
         return self.launch(words, before, os.environ | variables)
 
+    def refused(self, logdir, code, words, *says):
+        """What a start tells that has to end with `code` and to say all of these."""
+        _, err = self.end(self.start(*words, "--logdir", logdir), f"{words} in {logdir}", code)
+        for text in says:
+            self.expect(f"{words} in {logdir} does not say {text!r}: {err[-1500:]}", text in err)
+        return err
+
+    def state(self, directory):
+        return json.loads(self.end(self.start("status", str(directory), "--json"), "status", 0)[0])["state"]
+
     def checkpoints(self, logdir, name="long"):
         return list((self.directory / logdir / name).glob("*/checkpoint*.safetensors"))
 
     def a_joined_directory_is_refused_to_others(self):
         joined = self.start("long.json", "--join", "--logdir", "refused")
         self.until("a checkpoint", lambda: self.checkpoints("refused"))
-        _, err = self.end(self.start("long.json", "--logdir", "refused"), "plain start", 3)
-        self.expect(f"who has it: {err}", "--join" in err and str(joined.pid) in err)
-        _, err = self.end(self.start("long.json", "lr=0.3,0.02", "--join", "--logdir", "refused"), "other runs", 2)
-        self.expect(f"what differs: {err}", "lr=0.3" in err)
-        _, err = self.end(self.start("long.json", "seed=77", "--join", "--logdir", "refused"), "other seed", 2)
-        self.expect(f"what differs: {err}", "seed: 3 -> 77" in err)
-        status = json.loads(self.end(self.start("status", "refused/long", "--json"), "status", 0)[0])
-        self.expect(f"state {status['state']}", status["state"] == "running")
-        joined.send_signal(signal.SIGTERM)
-        self.end(joined, "SIGTERM", 143)
-        status = json.loads(self.end(self.start("status", "refused/long", "--json"), "status", 0)[0])
-        self.expect(f"state {status['state']} after its end", status["state"] != "running")
+        self.refused("refused", 3, ["long.json"], "--join", str(joined.pid))
+        self.refused("refused", 2, ["long.json", "lr=0.3,0.02", "--join"], "lr=0.3")
+        self.refused("refused", 2, ["long.json", "seed=77", "--join"], "seed: 3 -> 77")
+        self.expect("a sweep in training is not said to run", self.state("refused/long") == "running")
+        self.stop(joined)
+        self.expect("it is said to run after its end", self.state("refused/long") != "running")
 
     def a_held_directory_cannot_be_joined(self):
         plain = self.start("long.json", "--logdir", "held")
         self.until("a checkpoint", lambda: self.checkpoints("held"))
-        _, err = self.end(self.start("long.json", "--join", "--logdir", "held"), "joining", 3)
-        self.expect(f"who has it: {err}", f"process {plain.pid}" in err)
-        plain.send_signal(signal.SIGINT)
-        self.end(plain, "SIGINT", 130)
+        self.refused("held", 3, ["long.json", "--join"], f"process {plain.pid}")
+        self.stop(plain, signal.SIGINT)
         # It goes on with what the plain one has left, and a plain one with what it leaves.
         joined = self.start("long.json", "--join", "--logdir", "held")
         log = self.directory / "held/long/lr=0.02/log.txt"
         self.until("resumed", lambda: log.read_text().count("resumed after epoch") == 1)
-        joined.send_signal(signal.SIGUSR2)
-        self.end(joined, "SIGUSR2", 75)
+        self.stop(joined, signal.SIGUSR2)
         plain = self.start("resume", "held/long")
         self.until("resumed again", lambda: log.read_text().count("resumed after epoch") == 2)
         self.expect("usual names", [path.name for path in self.checkpoints("held") if path.parent.name == "lr=0.02" and
                                     "-" in path.name] == [])
-        plain.send_signal(signal.SIGINT)
-        self.end(plain, "SIGINT", 130)
+        self.stop(plain, signal.SIGINT)
 
     def what_cannot_be_joined_is_refused(self):
         for words, reason in ((["torture.json", "--join", "--fresh"], "--fresh"),
                               (["torture.json", "--join", "--replace"], "--replace"),
                               (["torture.json", "--leave"], "--join"),
                               (["tpe.json", "search.seconds=9", "--join"], "one process")):
-            _, err = self.end(self.start(*words, "--logdir", "never"), " ".join(words), 2)
-            self.expect(f"{words}: {err}", reason in err)
+            self.refused("never", 2, words, reason)
         self.expect("nothing is made", not (self.directory / "never").exists())
 
     def what_cannot_be_written_is_said(self):
         (self.directory / "unwritable/long").mkdir(parents=True)
         (self.directory / "unwritable/long/lr=0.02").write_text("a file where a run's directory should be")
-        _, err = self.end(self.start("long.json", "--join", "--logdir", "unwritable"), "a file in the way", 3)
-        self.expect(f"which file: {err[-1500:]}", "unwritable/long/lr=0.02" in err)
+        self.refused("unwritable", 3, ["long.json", "--join"], "unwritable/long/lr=0.02")
 
     def what_is_a_link_is_not_followed(self):
         elsewhere = self.directory / "elsewhere"
         elsewhere.mkdir()
         (self.directory / "linked/long").mkdir(parents=True)
         (self.directory / "linked/long/lr=0.02").symlink_to(elsewhere)
-        _, err = self.end(self.start("long.json", "--join", "--logdir", "linked"), "a link", 3)
-        self.expect(f"which link: {err[-1500:]}", "linked/long/lr=0.02" in err)
+        self.refused("linked", 3, ["long.json", "--join"], "linked/long/lr=0.02")
         self.expect("nothing is written through it", not list(elsewhere.iterdir()))
 
     def what_a_killed_process_had_is_taken_over_also_by_who_leaves(self):
@@ -113,8 +110,7 @@ class JoinTest(Starts):
         self.until("taken over", lambda: "resumed after epoch" in log.read_text())
         second.kill()
         second.wait()
-        status = json.loads(self.end(self.start("status", str(directory), "--json"), "status", 0)[0])
-        self.expect(f"state {status['state']} of a sweep whose process is dead", status["state"] != "running")
+        self.expect("a sweep whose process is dead is said to run", self.state(directory) != "running")
 
     def what_cannot_be_trained_here_is_left_to_others(self):
         """As on a node with a broken GPU; other nodes are fine."""
@@ -132,12 +128,10 @@ class JoinTest(Starts):
         self.end(third, "--leave with nothing to claim", 0)
         waits = self.start("resume", "freed/long", "--join")
         log = self.directory / "freed/long/lr=0.02/log.txt"
-        first.send_signal(signal.SIGUSR2)
-        self.end(first, "SIGUSR2", 75)
+        self.stop(first, signal.SIGUSR2)
         self.until("taken over", lambda: "resumed after epoch" in log.read_text())
         for process in (second, waits):
-            process.send_signal(signal.SIGTERM)
-            self.end(process, "SIGTERM", 143)
+            self.stop(process)
 
     def a_process_that_was_cut_off_finds_its_run_taken(self):
         cut_off = self.start("long.json", "--join", "--logdir", "cut-off", "--jobs", "2")
@@ -169,11 +163,9 @@ class JoinTest(Starts):
         def goes_on(log):
             return text_of(log).count("resumed after epoch") == 2 or begins_anew(log)
         self.until("the first sees it", lambda: all(map(sees_it, logs)))
-        other.send_signal(signal.SIGTERM)
-        self.end(other, "SIGTERM of the second", 143)
+        self.stop(other)
         self.until("the first goes on", lambda: all(map(goes_on, logs)))
-        cut_off.send_signal(signal.SIGTERM)
-        self.end(cut_off, "SIGTERM of the first", 143)
+        self.stop(cut_off)
         events = subprocess.run([self.program, "export", "cut-off", "--format", "csv"], cwd=self.directory, text=True,
                                 capture_output=True)
         rows = [tuple(line.split(",")[:3]) for line in events.stdout.splitlines() if "Loss/train" in line]
@@ -202,14 +194,12 @@ class JoinTest(Starts):
     def what_is_trained_with_other_data_is_refused(self):
         first = self.start("long.json", "--join", "--logdir", "data")
         self.until("a checkpoint", lambda: self.checkpoints("data"))
-        _, err = self.end(self.start("other.json", "--join", "--logdir", "data"), "other data", 2)
-        self.expect(f"which file: {err[-1500:]}", "other/train-images-idx3-ubyte" in err and "use the same data" in err)
+        err = self.refused("data", 2, ["other.json", "--join"], "other/train-images-idx3-ubyte", "use the same data")
         self.expect(f"no other file: {err[-1500:]}", "train-labels" not in err)
         second = self.start("copy.json", "--join", "--logdir", "data")
         self.until("the same data elsewhere is as good", lambda: len({path.parent for path in self.checkpoints("data")}) == 2)
         for process in (first, second):
-            process.send_signal(signal.SIGTERM)
-            self.end(process, "SIGTERM", 143)
+            self.stop(process)
 
     def failed(self, logdir, name="fails"):
         """What the last attempt at the run that fails has told, once it has failed; it may be of an earlier start."""
@@ -230,10 +220,9 @@ class JoinTest(Starts):
             self.until("the other run is trained", lambda: self.checkpoints("failed", "fails") and
                             log.read_text().count("resumed after epoch") == number)
             begun[start] = self.failed("failed")
-            _, err = self.end(self.start("fails.json", "--join", "--leave", "--logdir", "failed"), f"joins the {start}", 1)
-            self.expect(f"{start}: a failed run is tried again by who joins: {err[-1500:]}", self.failed("failed") == begun[start])
-            process.send_signal(signal.SIGTERM)
-            self.end(process, "SIGTERM", 143)
+            self.end(self.start("fails.json", "--join", "--leave", "--logdir", "failed"), f"joins the {start}", 1)
+            self.expect(f"{start}: a failed run is tried again by who joins", self.failed("failed") == begun[start])
+            self.stop(process)
         self.expect("the next start does not try again", begun["first"] and begun["next"] not in ("", begun["first"]))
         self.expect("--no-retry-failed", begun["told not to"] == begun["next"])
 

@@ -43,7 +43,7 @@ def kill_again_and_again(torture, wanted, kill=kill, good=(-signal.SIGKILL, 0, 1
     kept = []
     while struck < wanted and sweeps < 20 + wanted:
         sweeps += 1
-        logdir = f"kills{sweeps}"
+        logdir = f"{torture.name}{sweeps}"
         for attempt in range(STARTS):
             hit, what, (code, _, err) = kill(torture, logdir)
             struck += hit

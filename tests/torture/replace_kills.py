@@ -7,14 +7,11 @@ same command goes on to the end.
 import json
 import re
 import shutil
-import signal
 import subprocess
-import time
 
-from kills import kill
+from kills import kill, kill_again_and_again
 from torture_sweep import bits_of
 
-MOST_KILLS = 4  # of one sweep, before it may go on to its end
 REPLACED = re.compile(r"\.replaced-\d+$")
 
 
@@ -24,16 +21,40 @@ def training_of(record):
     return run["status"], json.dumps(run["epochs"]), json.dumps(run["seconds"])
 
 
-class Replacing:
-    """Every run is trained again with another seed."""
-    words = ("seed=4", "--replace")
+class Changed:
+    """Sweeps that begin with all runs of `torture` finished and then have `words` on the command line."""
 
     def __init__(self, torture):
-        self.torture = torture
-        code, _, err = torture.start("replaced", words=self.words)
+        self.torture, self.name, self.problem, self.forget = torture, type(self).__name__, torture.problem, torture.forget
+        code, _, err = torture.start(self.name, words=self.words)
         if code != 0:
-            torture.problem(f"a sweep with another seed ended with {code}:\n{err}")
-        self.new = bits_of(torture.sweep("replaced"))
+            self.problem(f"{self.name} ended with {code}:\n{err}")
+        self.new = bits_of(torture.sweep(self.name))
+        self.old = {training_of(record) for record in torture.sweep("undisturbed").glob("*/run.json")}
+
+    def kill(self, logdir):
+        if not (self.torture.directory / logdir).exists():
+            shutil.copytree(self.torture.directory / "undisturbed", self.torture.directory / logdir)
+        return kill(self.torture, logdir, ("parent", "both"), self.words)
+
+    def check_progress(self, logdir, _, what):
+        if self.lost(logdir):
+            self.problem(f"{what}: neither the old nor the new run is whole: {sorted(self.lost(logdir))}")
+
+    def finish(self, logdir, what):
+        code, _, err = self.torture.start(logdir, words=self.words)
+        problem = f"ended with {code}:\n{err[-1000:]}" if code != 0 else self.end_problem(logdir)
+        if not problem and bits_of(self.torture.sweep(logdir)) != self.new:
+            problem = "the end is not that of a sweep that began so"
+        if not problem and not is_undamaged(self.torture, self.torture.sweep(logdir)):
+            problem = "fsck finds damage"
+        if problem:
+            self.problem(f"{what}: the same command then: {problem}")
+
+
+class Replacing(Changed):
+    """Every run is trained again with another seed."""
+    words = ("seed=4", "--replace")
 
     def lost(self, logdir):
         """Finished runs with neither the old nor the new one whole."""
@@ -47,31 +68,19 @@ class Replacing:
         return set(self.torture.oracle) - whole
 
     def end_problem(self, logdir):
-        if bits_of(self.torture.sweep(logdir)) != self.new:
-            return "the end is not that of the new runs"
         aside = [path.name for path in self.torture.sweep(logdir).iterdir() if REPLACED.search(path.name)]
         return f"{aside} were left behind" if aside else None
 
 
-class Adopting:
+class Adopting(Changed):
     """Another axis; all finished runs have one of its values."""
     words = ("shuffle=true,false",)
-
-    def __init__(self, torture):
-        self.torture = torture
-        code, _, err = torture.start("adopted", words=self.words)
-        if code != 0:
-            torture.problem(f"a sweep with another axis ended with {code}:\n{err}")
-        self.new = bits_of(torture.sweep("adopted"))
-        self.old = {training_of(record) for record in torture.sweep("undisturbed").glob("*/run.json")}
 
     def lost(self, logdir):
         records = self.torture.sweep(logdir).glob("*/run.json")
         return self.old - {training_of(record) for record in records if is_undamaged(self.torture, record.parent)}
 
     def end_problem(self, logdir):
-        if bits_of(self.torture.sweep(logdir)) != self.new:
-            return "the end is not that of a sweep with that axis"
         return f"{len(self.lost(logdir))} finished runs were trained again" if self.lost(logdir) else None
 
 
@@ -90,29 +99,4 @@ def is_undamaged(torture, run):
 def kill_changed_sweeps(torture, wanted):
     """`wanted` kills of sweeps that replace, and as many of sweeps that adopt."""
     for kind in (Replacing, Adopting):
-        begin = time.monotonic()
-        changed = kind(torture)
-        struck = sweeps = 0
-        while struck < wanted:
-            sweeps += 1
-            logdir = f"{kind.__name__.lower()}{sweeps}"
-            shutil.copytree(torture.directory / "undisturbed", torture.directory / logdir)
-            for attempt in range(torture.random.randint(1, MOST_KILLS)):
-                hit, how, (code, _, err) = kill(torture, logdir, ("parent", "both"), changed.words)
-                struck += hit
-                what = f"{logdir}, start {attempt + 1} ({how})"
-                if code not in (-signal.SIGKILL, 0, 1):
-                    torture.problem(f"{what}: exit code {code}\n{err[-1000:]}")
-                if changed.lost(logdir):
-                    torture.problem(f"{what}: neither the old nor the new run is whole: {sorted(changed.lost(logdir))}")
-                if code == 0:
-                    break
-            code, _, err = torture.start(logdir, words=changed.words)
-            problem = f"ended with {code}:\n{err[-1000:]}" if code != 0 else changed.end_problem(logdir)
-            if not problem and not is_undamaged(torture, torture.sweep(logdir)):
-                problem = "fsck finds damage"
-            if problem:
-                torture.problem(f"{logdir}: the same command then: {problem}")
-            else:
-                torture.forget(logdir)
-        print(f"{kind.__name__}: {struck} kills of {sweeps} sweeps in {time.monotonic() - begin:.0f} s", flush=True)
+        kill_again_and_again(kind(torture), wanted, kind.kill)

@@ -11,7 +11,7 @@ import time
 import starts
 import torture_sweep
 from processes import children_of, send
-from starts import Starts
+from starts import STOPS, Starts
 
 SECONDS = 5  # between the first signal and the end, as promised
 
@@ -35,12 +35,11 @@ class SignalTest(Starts):
         return process
 
     def stopping_signals(self):
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGUSR2, 75), (signal.SIGHUP, 129)):
+        for number in STOPS:
             name = number.name
             process = self.start_and_train(name)
             begin = time.monotonic()
-            process.send_signal(number)
-            out, err = self.end(process, name, code)
+            out, err = self.stop(process, number)
             seconds = time.monotonic() - begin
             self.expect(f"{name}: ended after {seconds:.1f} s, want {SECONDS}", seconds < SECONDS)
             self.expect(f"{name}: no table:\n{out}", "interrupted" in out and "accuracy" in out)

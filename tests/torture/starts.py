@@ -15,6 +15,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "support/python"))
 from processes import send, until, with_descendants  # noqa: E402
 
 PATIENCE = 60  # seconds that one start, or what is waited for, may take
+# The exit codes of sweeps that signals stop.
+STOPS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 75, signal.SIGUSR2: 75, signal.SIGHUP: 129}
 
 
 class Starts:
@@ -71,6 +73,11 @@ class Starts:
         ended, out, err = self.wait(process)
         self.expect(f"{what}: exit code {ended}, want {code}\n{err[-1500:]}", ended == code)
         return out, err
+
+    def stop(self, process, number=signal.SIGTERM):
+        """The same of one that has to end by this signal."""
+        process.send_signal(number)
+        return self.end(process, number.name, STOPS[number])
 
     def until(self, what, condition):
         return until(condition, PATIENCE, what)
