@@ -169,12 +169,9 @@ std::vector<float> take_values(NamedArray& array) {
 }
 
 std::string names_of(const std::vector<NamedArray>& arrays) {
-  constexpr std::size_t kMaxNames = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(arrays.size(), kMaxNames); ++i)
-    text += (i == 0 ? "" : ", ") + quoted_name(arrays[i].name);
-  const bool is_cut = arrays.size() > kMaxNames;
-  return is_cut ? text + " and " + std::to_string(arrays.size() - kMaxNames) + " more" : text;
+  std::vector<std::string> names;
+  for (const NamedArray& array : arrays) names.push_back(array.name);
+  return names.empty() ? "none" : listed_names(names, 20);
 }
 
 void check_same_form(const ArrayPair& train, const ArrayPair& other, const DatasetSpec& spec) {
@@ -258,7 +255,7 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
                     (samples          ? "\"features\", \"x\" or \"x_train\""
                      : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
                                       : quoted_name(wanted)) +
-                    "; there are: " + (data.arrays.empty() ? "none" : names_of(data.arrays)));
+                    "; there are: " + names_of(data.arrays));
   }
   return found;
 }
@@ -366,8 +363,8 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
     found = &array;
   }
   if (found == nullptr) {
-    throw DataError(name + ": has no array of samples, called \"features\" or \"x\"; there are: " +
-                    (arrays.empty() ? "none" : names_of(arrays)));
+    throw DataError(
+        name + ": has no array of samples, called \"features\" or \"x\"; there are: " + names_of(arrays));
   }
   set_where(*found, name);
   check_array(*found);

@@ -118,17 +118,16 @@ void take_pictures(std::vector<ImageEntry>& pictures, const SampleFormat& format
 // Adds the files in `folder` to `files`. Links to folders are not followed, so there are no circles.
 void add_files(const fs::path& folder, std::vector<fs::path>& files,
                const std::function<void(SkippedFile)>& skip) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+  std::string problem;
+  for (const std::string& name : visible_names(folder, problem)) {
+    const fs::path path = folder / name;
     std::error_code ignored;
-    if (it->path().filename().string().starts_with('.')) continue;
-    const bool is_link = it->is_symlink(ignored);
-    if (!is_link && it->is_directory(ignored))
-      add_files(it->path(), files, skip);
-    else if (!it->exists(ignored) || it->is_regular_file(ignored))
-      files.push_back(it->path());  // A link to nothing is named when it is read.
+    if (fs::is_directory(fs::symlink_status(path, ignored)))
+      add_files(path, files, skip);
+    else if (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored))
+      files.push_back(path);  // A link to nothing is named when it is read.
   }
-  if (error) skip({folder, "cannot be read: " + error.message()});
+  if (!problem.empty()) skip({folder, problem});
 }
 
 // The files that `path` stands for.

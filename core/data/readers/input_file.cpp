@@ -65,7 +65,7 @@ std::string listed_names(std::span<const std::string> names, std::size_t most) {
   std::string text;
   for (const std::string& name : names.first(std::min(names.size(), most)))
     text += (text.empty() ? "" : ", ") + quoted_name(name);
-  return text + (names.size() > most ? ", …" : "");
+  return text + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
 }
 
 std::string without_path(const std::string& message, const fs::path& path) {
@@ -105,17 +105,27 @@ std::string first_bytes(const fs::path& path, std::size_t count) {
   }
 }
 
-std::vector<fs::path> files_with_ending(const fs::path& directory, const std::vector<std::string>& endings) {
-  std::vector<fs::path> files;
+std::vector<std::string> visible_names(const fs::path& directory, std::string& problem) {
+  std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const bool wanted = std::any_of(endings.begin(), endings.end(),
-                                    [&](const std::string& ending) { return name.ends_with(ending); });
-    std::error_code ignored;
-    if (wanted && name.front() != '.' && it->is_regular_file(ignored)) files.push_back(it->path());
+    std::string name = it->path().filename().string();
+    if (name.front() != '.') names.push_back(std::move(name));
   }
-  std::sort(files.begin(), files.end());
+  problem = error ? "cannot be read: " + error.message() : "";
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<fs::path> files_with_ending(const fs::path& directory, const std::vector<std::string>& endings) {
+  std::vector<fs::path> files;
+  std::string ignored;
+  for (const std::string& name : visible_names(directory, ignored)) {
+    const bool wanted =
+        std::ranges::any_of(endings, [&](const std::string& ending) { return name.ends_with(ending); });
+    std::error_code error;
+    if (wanted && fs::is_regular_file(directory / name, error)) files.push_back(directory / name);
+  }
   return files;
 }
 

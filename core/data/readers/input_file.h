@@ -18,7 +18,7 @@ namespace sweep {
 
 /// `text` between double quotes, for messages.
 std::string quoted_name(std::string_view text);
-/// The first `most` of `names`, quoted, and "…" if there are more.
+/// The first `most` of `names`, quoted, and how many more there are.
 std::string listed_names(std::span<const std::string> names, std::size_t most = 6);
 
 /// `message` without `path` at its beginning, for lists of files with their paths.
@@ -33,6 +33,9 @@ std::string file_sha256(const std::filesystem::path& path);
 /// The first bytes of a regular file, decompressed: at most `count`. Returns an empty string if it cannot be
 /// read; for telling formats apart.
 std::string first_bytes(const std::filesystem::path& path, std::size_t count);
+
+/// The names in `directory` that do not begin with a dot, sorted. Sets `problem`: "" if it could be read.
+std::vector<std::string> visible_names(const std::filesystem::path& directory, std::string& problem);
 
 /// The visible regular files of a directory whose names end in one of `endings`, sorted by name.
 std::vector<std::filesystem::path> files_with_ending(const std::filesystem::path& directory,

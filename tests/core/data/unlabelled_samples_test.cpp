@@ -14,28 +14,6 @@ struct Outcome {
   std::size_t calls = 0;
 };
 
-Outcome read(const std::vector<fs::path>& files, const SampleFormat& format, const fs::path& folder) {
-  Outcome outcome;
-  const auto without_folder = [&](const std::string& text) {
-    return text.starts_with(folder.string()) ? text.substr(folder.string().size() + 1) : text;
-  };
-  read_unlabelled(
-      files, format, 2,
-      [&](const SampleArray& samples, const std::vector<std::string>& names) {
-        ++outcome.calls;
-        for (const std::string& name : names) outcome.names.push_back(without_folder(name));
-        std::visit(
-            [&](const auto& values) {
-              for (const auto value : values) outcome.values.push_back(static_cast<float>(value));
-            },
-            samples);
-      },
-      [&](const SkippedFile& file) {
-        outcome.skipped.push_back(without_folder(file.path.string()) + ": " + file.reason);
-      });
-  return outcome;
-}
-
 SampleFormat gray(std::int64_t side) {
   SampleFormat format;
   format.shape = {1, side, side};
@@ -45,6 +23,29 @@ SampleFormat gray(std::int64_t side) {
 }
 
 struct UnlabelledSamples : ::testing::Test {
+  Outcome read(const std::vector<std::string>& names, const SampleFormat& format) const {
+    Outcome outcome;
+    std::vector<fs::path> files;
+    for (const std::string& name : names) files.push_back(folder / name);
+    const auto without_folder = [&](const std::string& text) {
+      return text.starts_with(folder.path().string()) ? text.substr(folder.path().string().size() + 1) : text;
+    };
+    read_unlabelled(
+        files, format, 2,
+        [&](const SampleArray& samples, const std::vector<std::string>& sample_names) {
+          ++outcome.calls;
+          std::ranges::transform(sample_names, std::back_inserter(outcome.names), without_folder);
+          const auto add = [&](const auto& all) {
+            outcome.values.insert(outcome.values.end(), all.begin(), all.end());
+          };
+          std::visit(add, samples);
+        },
+        [&](const SkippedFile& file) {
+          outcome.skipped.push_back(without_folder(file.path.string()) + ": " + file.reason);
+        });
+    return outcome;
+  }
+
   const TemporaryDirectory folder;
 };
 
@@ -54,7 +55,7 @@ TEST_F(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
   folder.write("b/.hidden.png", test::png_file(test::flat_pixels(9, 7, {40})));
   folder.write("b/cut.png", test::png_file(test::flat_pixels(9, 7, {40})).substr(0, 50));
   folder.write("b/notes.txt", "hello");
-  const Outcome outcome = read({folder / "b", folder / "none.png"}, gray(2), folder.path());
+  const Outcome outcome = read({"b", "none.png"}, gray(2));
   EXPECT_THAT(outcome.names, ElementsAre("b/1.png", "b/2.png"));
   EXPECT_THAT(outcome.values, ElementsAre(150, 150, 150, 150, 40, 40, 40, 40)) << "38470 / 65536 of green";
   ASSERT_EQ(outcome.skipped.size(), 3u);
@@ -67,7 +68,7 @@ TEST_F(UnlabelledSamples, NameLinksToNothingInAFolder) {
   folder.write("in/deep/1.png", test::png_file(test::flat_pixels(3, 3, {0})));
   std::filesystem::create_symlink("nowhere.png", folder / "in/2.png");
   std::filesystem::create_directory_symlink(folder.path(), folder / "in/deep/circle");
-  const Outcome outcome = read({folder / "in"}, gray(1), folder.path());
+  const Outcome outcome = read({"in"}, gray(1));
   EXPECT_THAT(outcome.names, ElementsAre("in/deep/1.png"));
   EXPECT_THAT(outcome.skipped, ElementsAre("in/2.png: no such file"));
 }
@@ -79,9 +80,7 @@ TEST_F(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   folder.write("4.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\2\0\0\0\2\5\5\5\5", 20));
   const std::string header = R"({"x":{"dtype":"U8","shape":[1,1,2,2],"data_offsets":[0,4]}})";
   folder.write("5.st", test::safetensors_file(header, "\6\6\6\6"));
-  const Outcome outcome =
-      read({folder / "1.png", folder / "2.npy", folder / "3.png", folder / "4.idx", folder / "5.st"}, gray(2),
-           folder.path());
+  const Outcome outcome = read({"1.png", "2.npy", "3.png", "4.idx", "5.st"}, gray(2));
   EXPECT_THAT(outcome.skipped, ElementsAre());
   EXPECT_THAT(outcome.names, ElementsAre("1.png", "2.npy[0]", "2.npy[1]", "3.png", "4.idx[0]", "5.st[0]"));
   for (std::size_t i = 0; i < outcome.values.size(); ++i) {
@@ -93,7 +92,7 @@ TEST_F(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
 TEST_F(UnlabelledSamples, OfAnotherShapeAreSkipped) {
   folder.write("x.npy", test::npy_file("<f4", "(1, 3)", test::bytes_of<float>({1, 2, 3})));
   folder.write("t.csv", "a,b\n1,2\n");
-  const Outcome outcome = read({folder / "x.npy", folder / "t.csv"}, gray(2), folder.path());
+  const Outcome outcome = read({"x.npy", "t.csv"}, gray(2));
   ASSERT_EQ(outcome.skipped.size(), 2u);
   EXPECT_THAT(outcome.skipped[0],
               HasSubstr("its samples are [3], those that the network was trained on [1, 2, 2]"));
@@ -105,14 +104,14 @@ TEST_F(UnlabelledSamples, OfPicturesNeedOneOrThreeChannelsOfBytes) {
   for (const std::int64_t channels : {2, 4}) {
     SampleFormat format = gray(40);
     format.shape.front() = channels;
-    const Outcome outcome = read({folder / "a.png"}, format, folder.path());
+    const Outcome outcome = read({"a.png"}, format);
     EXPECT_THAT(outcome.names, ElementsAre());
     EXPECT_THAT(outcome.skipped,
                 ElementsAre(HasSubstr("a picture has 1 or 3 channels, not " + std::to_string(channels))));
   }
   SampleFormat floats = gray(40);
   floats.bytes = false;
-  EXPECT_THAT(read({folder / "a.png"}, floats, folder.path()).skipped,
+  EXPECT_THAT(read({"a.png"}, floats).skipped,
               ElementsAre(HasSubstr("of float32, whose scale a picture does not have")));
 }
 
@@ -120,11 +119,11 @@ TEST_F(UnlabelledSamples, NeverChangeTheirScale) {
   folder.write("u.npy", test::npy_file("|u1", "(1, 2, 2)", std::string("\2\2\2\2", 4)));
   folder.write("f.npy", test::npy_file("<f4", "(1, 2, 2)", test::bytes_of<float>({1, 2, 3, 4})));
   SampleFormat format = gray(2);
-  const Outcome bytes = read({folder / "u.npy", folder / "f.npy"}, format, folder.path());
+  const Outcome bytes = read({"u.npy", "f.npy"}, format);
   EXPECT_THAT(bytes.names, ElementsAre("u.npy[0]"));
   EXPECT_THAT(bytes.skipped, ElementsAre(HasSubstr("f.npy: holds numbers that are not uint8")));
   format.bytes = false;
-  const Outcome floats = read({folder / "u.npy", folder / "f.npy"}, format, folder.path());
+  const Outcome floats = read({"u.npy", "f.npy"}, format);
   EXPECT_THAT(floats.names, ElementsAre("f.npy[0]"));
   EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
 }
@@ -139,7 +138,7 @@ TEST_F(UnlabelledSamples, OfTablesMayBeUtf8OrLatin1) {
   SampleFormat format;
   format.shape = {1};
   format.columns = {{"größe", {}, false}};
-  const Outcome outcome = read({folder / "utf8.csv", folder / "latin1.csv"}, format, folder.path());
+  const Outcome outcome = read({"utf8.csv", "latin1.csv"}, format);
   EXPECT_THAT(outcome.skipped, ElementsAre());
   EXPECT_THAT(outcome.values, ElementsAre(1, 2));
 }
@@ -151,7 +150,7 @@ TEST_F(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
   format.shape = {3};
   format.columns = {{"size", {}, false}, {"colour", {"blue", "red"}, true}};
   format.fill_values = {3, 0.25f, 0.75f};
-  const Outcome outcome = read({folder / "test.csv", folder / "none.csv"}, format, folder.path());
+  const Outcome outcome = read({"test.csv", "none.csv"}, format);
   EXPECT_THAT(outcome.names, ElementsAre("test.csv:2", "test.csv:3", "test.csv:5"));
   EXPECT_THAT(outcome.values, ElementsAre(1, 0, 1, 3, 0.25f, 0.75f, 2, 1, 0));
   EXPECT_THAT(outcome.skipped, ElementsAre(HasSubstr("test.csv:4: column \"colour\": \"green\" was not"),
@@ -160,8 +159,8 @@ TEST_F(UnlabelledSamples, OfTablesAreNamedByTheirLines) {
 
 TEST_F(UnlabelledSamples, OfManyPicturesComeInPieces) {
   const std::string file = test::png_file(test::flat_pixels(1, 1, {9}));
-  std::vector<fs::path> files(1100, folder.write("a.png", file));
-  const Outcome outcome = read(files, gray(1), folder.path());
+  folder.write("a.png", file);
+  const Outcome outcome = read(std::vector<std::string>(1100, "a.png"), gray(1));
   EXPECT_EQ(outcome.names.size(), 1100u);
   EXPECT_EQ(outcome.calls, 3u);
 }

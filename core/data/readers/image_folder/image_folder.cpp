@@ -135,22 +135,6 @@ void check_classes(const std::vector<std::int32_t>& labels, const DataArrays& da
                   first.reason);
 }
 
-// Adds the classes of the files that were decoded to `classes`, and their lines to `digest`; the others to
-// `skipped`.
-void list_decoded(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
-                  const fs::path& root, std::vector<std::int32_t>& classes, Sha256& digest,
-                  std::vector<SkippedFile>& skipped) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (files[i].sha256.empty()) {
-      skipped.push_back({entries[i].path, files[i].problem, files[i].unread});
-      continue;
-    }
-    classes.push_back(entries[i].class_index);
-    const std::string line = files[i].sha256 + "  " + relative_name(root, entries[i].path) + "\n";
-    digest.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
-  }
-}
-
 // Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
 // the last one. The memory needed does not depend on the number of images. Returns all but the arrays.
 DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
@@ -175,9 +159,17 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
     for (std::size_t first = 0; first < entries.size(); first += per_piece) {
       const auto some = entries.subspan(first, std::min(per_piece, entries.size() - first));
       const std::size_t before = classes.size();
-      list_decoded(some,
-                   decode_images(some, shape, options.resize.has_value(), options.threads, piece, write),
-                   root, classes, digest, data.skipped);
+      const std::vector<DecodedFile> files =
+          decode_images(some, shape, options.resize.has_value(), options.threads, piece, write);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        if (files[i].sha256.empty()) {
+          data.skipped.push_back({some[i].path, files[i].problem, files[i].unread});
+          continue;
+        }
+        classes.push_back(some[i].class_index);
+        const std::string line = files[i].sha256 + "  " + relative_name(root, some[i].path) + "\n";
+        digest.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+      }
       if (decoded.empty() && first + per_piece < entries.size()) decoded.resize(piece.size());
       std::swap(piece, decoded);
       decoded_bytes = (classes.size() - before) * sample_bytes;

@@ -21,22 +21,9 @@ namespace fs = std::filesystem;
 // Recognition looks at so many files of each class.
 constexpr int kMaxProbes = 16;
 
-// Visible names in `directory`, sorted; "" in `problem` unless it cannot be read.
-std::vector<std::string> names_in(const fs::path& directory, std::string& problem) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (name.front() != '.') names.push_back(std::move(name));
-  }
-  problem = error ? "cannot be read: " + error.message() : "";
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::vector<std::string> folders_in(const fs::path& directory) {
   std::string problem;
-  std::vector<std::string> names = names_in(directory, problem);
+  std::vector<std::string> names = visible_names(directory, problem);
   if (!problem.empty()) throw DataError(directory.string() + ": " + problem);
   std::erase_if(names, [&](const std::string& name) {
     std::error_code error;
@@ -94,7 +81,7 @@ class ClassScan {
  private:
   void scan(const fs::path& directory) {
     std::string problem;
-    const std::vector<std::string> names = names_in(directory, problem);
+    const std::vector<std::string> names = visible_names(directory, problem);
     if (!problem.empty()) skipped_.push_back({directory, problem});
     for (const std::string& name : names) add(directory / name);
   }
@@ -149,7 +136,7 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
     }
   }
   std::string problem;
-  for (const std::string& name : names_in(path, problem)) {
+  for (const std::string& name : visible_names(path, problem)) {
     if (!std::binary_search(folders.begin(), folders.end(), name)) {
       skipped.push_back({path / name, "is not in the folder of a class"});
     }
@@ -159,9 +146,9 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
 
 bool holds_images(const fs::path& path) {
   std::string problem;
-  for (const std::string& folder : names_in(path, problem)) {
+  for (const std::string& folder : visible_names(path, problem)) {
     int probes = 0;
-    for (const std::string& name : names_in(path / folder, problem)) {
+    for (const std::string& name : visible_names(path / folder, problem)) {
       if (++probes > kMaxProbes) break;
       const std::string start = first_bytes(path / folder / name, 32);
       if (starts_image(std::span(reinterpret_cast<const std::uint8_t*>(start.data()), start.size())))
@@ -178,7 +165,7 @@ bool is_image_folder(const fs::path& path) {
   if (!fs::is_directory(path, error)) return false;
   if (holds_images(path)) return true;
   std::string problem;
-  const std::vector<std::string> names = names_in(path, problem);
+  const std::vector<std::string> names = visible_names(path, problem);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return part_called(name) == kTrainPart && holds_images(path / name);
   });

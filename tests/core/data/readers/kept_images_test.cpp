@@ -16,9 +16,22 @@ std::string gray_png(std::uint8_t value) { return test::png_file(test::flat_pixe
 const NamedArray& array(const DataArrays& data, const std::string& name) {
   return *std::ranges::find(data.arrays, name, &NamedArray::name);
 }
-std::vector<std::uint8_t> bytes_of(const DataArrays& data, const std::string& name) {
-  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(array(data, name).values);
-  return {mapped.begin(), mapped.end()};
+void expect_same(const DataArrays& found, const DataArrays& expected) {
+  ASSERT_EQ(found.arrays.size(), expected.arrays.size());
+  for (std::size_t i = 0; i < found.arrays.size(); ++i) {
+    EXPECT_EQ(found.arrays[i].name, expected.arrays[i].name);
+    EXPECT_EQ(found.arrays[i].shape, expected.arrays[i].shape);
+    EXPECT_TRUE(found.arrays[i].values == expected.arrays[i].values) << found.arrays[i].name;
+  }
+  EXPECT_EQ(found.class_names, expected.class_names);
+  EXPECT_EQ(found.files.at(0).sha256, expected.files.at(0).sha256);
+  EXPECT_EQ(found.files.at(0).path, expected.files.at(0).path);
+  ASSERT_EQ(found.skipped.size(), expected.skipped.size());
+  for (std::size_t i = 0; i < found.skipped.size(); ++i) {
+    EXPECT_EQ(found.skipped[i].path, expected.skipped[i].path);
+    EXPECT_EQ(found.skipped[i].reason, expected.skipped[i].reason);
+  }
+  EXPECT_THAT(found.notes, IsEmpty());
 }
 std::uint64_t inode(const fs::path& path) {
   struct stat file {};
@@ -96,22 +109,9 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
   EXPECT_FALSE(decoded_);
   EXPECT_TRUE(is_mapped(second));
   EXPECT_THAT(kept(), SizeIs(1));
-  for (const DataArrays* data : {&first, &second}) {
-    ASSERT_EQ(data->arrays.size(), expected.arrays.size());
-    for (std::size_t i = 0; i < expected.arrays.size(); ++i) {
-      EXPECT_EQ(data->arrays[i].name, expected.arrays[i].name);
-      EXPECT_EQ(data->arrays[i].shape, expected.arrays[i].shape);
-    }
-    EXPECT_EQ(data->class_names, expected.class_names);
-    for (const char* name : {"x_train", "x_test"}) EXPECT_EQ(bytes_of(*data, name), bytes_of(expected, name));
-    for (const char* name : {"y_train", "y_test"})
-      EXPECT_TRUE(array(*data, name).values == array(expected, name).values);
-    EXPECT_EQ(data->files.at(0).sha256, expected.files.at(0).sha256);
-    EXPECT_EQ(data->files.at(0).path, expected.files.at(0).path);
-    ASSERT_THAT(data->skipped, SizeIs(1));
-    EXPECT_EQ(data->skipped[0].reason, expected.skipped[0].reason);
-    EXPECT_THAT(data->notes, IsEmpty());
-  }
+  EXPECT_THAT(first.skipped, SizeIs(1));
+  expect_same(first, expected);
+  expect_same(second, expected);
 }
 
 TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
@@ -128,7 +128,7 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
   DataArrays data = read();
   EXPECT_TRUE(decoded_);
-  EXPECT_THAT(bytes_of(data, "x_train"), Contains(7));
+  EXPECT_GT(std::ranges::count(std::get<0>(array(data, "x_train").values), 7), 0);
   read();
   EXPECT_FALSE(decoded_);
 
@@ -185,11 +185,8 @@ TEST_F(CachedImages, AreDecodedInPiecesOfABoundedSize) {
   EXPECT_FALSE(decoded_);
   options.grayscale = true;
   const DataArrays expected = read_image_folder(std::span(&images_, 1), options);
-  EXPECT_TRUE(array(found, "y_train").values == array(expected, "y_train").values);
-  EXPECT_EQ(found.files.at(0).sha256, expected.files.at(0).sha256);
-  EXPECT_TRUE(bytes_of(found, "x_train") == bytes_of(expected, "x_train"));
-  EXPECT_TRUE(bytes_of(again, "x_train") == bytes_of(expected, "x_train"));
-  EXPECT_TRUE(bytes_of(again, "x_test") == bytes_of(expected, "x_test"));
+  expect_same(found, expected);
+  expect_same(again, expected);
   EXPECT_EQ(found.skipped.size(), 6u);
 }
 
