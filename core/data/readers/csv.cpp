@@ -82,7 +82,7 @@ class Table {
                      (options_.decimal == DecimalMark::kAuto && rows.separator() != ',');
       first_file_ = file.name();
       header_ = std::move(header);
-      is_known() ? set_known_columns() : set_columns();
+      set_columns();
     } else if (header != header_) {
       throw DataError(file.name() + ": has other columns than " + first_file_);
     }
@@ -183,14 +183,20 @@ class Table {
     return ColumnUse::kFeature;
   }
 
+  // Without targets, and next to known columns, others are ignored.
   void set_columns() {
-    check_header(header_, first_file_);
-    check_columns_exist();
-    choose_targets();
-    for (std::size_t i = 0; i < header_.size(); ++i) {
-      columns_.emplace_back(header_[i], use_of(header_[i]), takes_comma_, options_, place_);
-      if (columns_[i].use() == ColumnUse::kFeature) features_.push_back(i);
+    if (!is_known()) check_header(header_, first_file_);
+    if (!options_.unlabelled) {
+      check_columns_exist();
+      choose_targets();
     }
+    for (std::size_t i = 0; i < header_.size(); ++i) {
+      ColumnUse use = options_.unlabelled ? ColumnUse::kIgnored : use_of(header_[i]);
+      if (is_known() && use == ColumnUse::kFeature) use = ColumnUse::kIgnored;
+      columns_.emplace_back(header_[i], use, takes_comma_, options_, place_);
+      if (use == ColumnUse::kFeature) features_.push_back(i);
+    }
+    if (is_known()) return set_known_columns();
     if (header_.front().empty()) {
       notes_.push_back(first_file_ +
                        ": column 1 has no name and is ignored, as row numbers that pandas writes");
@@ -198,17 +204,7 @@ class Table {
     if (features_.empty()) throw DataError(first_file_ + ": has no column of features");
   }
 
-  // Other columns are ignored, also those of the targets if none are wanted.
   void set_known_columns() {
-    if (!options_.unlabelled) {
-      check_columns_exist();
-      choose_targets();
-    }
-    for (const std::string& name : header_) {
-      const ColumnUse use = options_.unlabelled ? ColumnUse::kIgnored : use_of(name);
-      columns_.emplace_back(name, use == ColumnUse::kFeature ? ColumnUse::kIgnored : use, takes_comma_,
-                            options_, place_);
-    }
     std::vector<std::string> missing;
     for (const FeatureColumn& known : options_.columns) {
       features_.push_back(place_of(header_, known.name));
