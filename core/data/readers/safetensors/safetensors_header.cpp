@@ -26,70 +26,46 @@ std::string shown(const Json& json) {
 }
 
 // One entry of the header.
-class EntryReader {
- public:
-  EntryReader(const std::string& file, const std::string& name, const Json& json)
-      : file_(file), name_(name), json_(json) {}
+TensorEntry read_entry(const std::string& name, const Json& json, const std::string& file) {
+  const auto fail = [&](const std::string& problem) { refuse_tensor(file, name, problem); };
+  if (!json.is_object()) fail("its description is not an object");
+  for (const char* key : {"dtype", "shape", "data_offsets"})
+    if (!json.contains(key)) fail(std::string("its description has no \"") + key + "\"");
+  const Json &dtype = json.at("dtype"), &shape = json.at("shape"), &offsets = json.at("data_offsets");
 
-  TensorEntry read() {
-    if (!json_.is_object()) fail("its description is not an object");
-    TensorEntry entry{.name = name_, .type = type(member("dtype")), .shape = {}};
-    const std::uint64_t bytes = read_shape(member("shape"), entry);
-    read_offsets(member("data_offsets"), bytes, entry);
-    return entry;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& problem) const { refuse_tensor(file_, name_, problem); }
-
-  const Json& member(const char* key) const {
-    const auto found = json_.find(key);
-    if (found == json_.end()) fail(std::string("its description has no \"") + key + "\"");
-    return *found;
-  }
-
-  TensorType type(const Json& json) const {
-    const std::span<const TypeRow> types = type_rows();
+  const std::span<const TypeRow> types = type_rows();
+  const auto type = std::ranges::find_if(types, [&](const TypeRow& row) { return dtype == row.name; });
+  if (type == types.end()) {
     std::string names;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (json == types[i].name) return static_cast<TensorType>(i);
-      names += (i == 0 ? "" : i + 1 < types.size() ? ", " : " and ") + std::string(types[i].name);
-    }
-    fail("its dtype is " + shown(json) + "; " + names + " can be read");
+    for (const TypeRow& row : types.first(types.size() - 1))
+      names += (names.empty() ? "" : ", ") + std::string(row.name);
+    fail("its dtype is " + shown(dtype) + "; " + names + " and " + types.back().name + " can be read");
+  }
+  TensorEntry entry{.name = name, .type = static_cast<TensorType>(type - types.begin()), .shape = {}};
+
+  if (!shape.is_array()) fail("its shape is " + shown(shape) + ", not a list");
+  std::uint64_t bytes = type->bytes;
+  for (const Json& extent : shape) {
+    constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargest)
+      fail("its shape has " + shown(extent) + ", expected an integer >= 0");
+    entry.shape.push_back(extent.get<std::int64_t>());
+    if (__builtin_mul_overflow(bytes, extent.get<std::uint64_t>(), &bytes))
+      fail("its shape " + to_string(entry.shape) + " is too large");
   }
 
-  // Returns how many bytes it needs.
-  std::uint64_t read_shape(const Json& json, TensorEntry& entry) const {
-    std::uint64_t bytes = row_of(entry.type).bytes;
-    if (!json.is_array()) fail("its shape is " + shown(json) + ", not a list");
-    for (const Json& extent : json) {
-      constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-      if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargest)
-        fail("its shape has " + shown(extent) + ", expected an integer >= 0");
-      entry.shape.push_back(extent.get<std::int64_t>());
-      if (__builtin_mul_overflow(bytes, extent.get<std::uint64_t>(), &bytes))
-        fail("its shape " + to_string(entry.shape) + " is too large");
-    }
-    return bytes;
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned()) {
+    fail("its data_offsets are " + shown(offsets) + ", expected [begin, end]");
   }
-
-  void read_offsets(const Json& json, std::uint64_t bytes, TensorEntry& entry) const {
-    if (!json.is_array() || json.size() != 2 || !json[0].is_number_unsigned() ||
-        !json[1].is_number_unsigned()) {
-      fail("its data_offsets are " + shown(json) + ", expected [begin, end]");
-    }
-    entry.begin = json[0].get<std::uint64_t>();
-    entry.end = json[1].get<std::uint64_t>();
-    if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-      fail("its data_offsets are " + shown(json) + ", but its shape " + to_string(entry.shape) + " needs " +
-           std::to_string(bytes) + " bytes");
-    }
+  entry.begin = offsets[0].get<std::uint64_t>();
+  entry.end = offsets[1].get<std::uint64_t>();
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+    fail("its data_offsets are " + shown(offsets) + ", but its shape " + to_string(entry.shape) + " needs " +
+         std::to_string(bytes) + " bytes");
   }
-
-  const std::string& file_;
-  const std::string& name_;
-  const Json& json_;
-};
+  return entry;
+}
 
 std::map<std::string, std::string> read_metadata(const Json& json, const std::string& name) {
   if (!json.is_object()) throw DataError(name + ": \"__metadata__\" is not an object");
@@ -161,7 +137,7 @@ TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uin
     if (key == kTensorMetadata)
       parsed.metadata = read_metadata(value, name);
     else
-      parsed.tensors.push_back(EntryReader(name, key, value).read());
+      parsed.tensors.push_back(read_entry(key, value, name));
   }
   check_layout(parsed.tensors, data_bytes, name);
   return parsed;
