@@ -30,10 +30,8 @@ class ThreadGroup {
 
   std::size_t size() const { return ranks_.size(); }
   double deadline() const { return deadline_; }
-
   /// What rank `rank` shows to the others from its next arrival on, until the one after it.
-  void show(std::size_t rank, std::span<const SharedArray> arrays) { ranks_[rank].shown = arrays; }
-  std::span<const SharedArray> shown(std::size_t rank) const { return ranks_[rank].shown; }
+  std::span<const SharedArray>& shown(std::size_t rank) { return ranks_[rank].shown; }
 
   void arrive(std::size_t rank) {
     ranks_[rank].arrivals.fetch_add(1);
@@ -120,7 +118,7 @@ class ThreadCommunicator final : public Communicator {
   bool shares_memory() const override { return true; }
 
   void all_gather(std::span<const SharedArray> arrays) override {
-    group_->show(rank_, arrays);
+    group_->shown(rank_) = arrays;
     meet();
     for (std::size_t step = 1; step < group_->size(); ++step) {
       const std::size_t peer = (rank_ + step) % group_->size();
@@ -160,7 +158,7 @@ class ThreadCommunicator final : public Communicator {
 
   template <class Copy>
   void from_root(std::span<const SharedArray> arrays, Copy copy) {
-    if (rank_ == 0) group_->show(0, arrays);
+    if (rank_ == 0) group_->shown(0) = arrays;
     group_->arrive(rank_);
     if (rank_ > 0) {
       group_->wait(rank_, 1);
