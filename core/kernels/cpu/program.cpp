@@ -34,12 +34,13 @@ Program::Program(const Network& network, std::size_t max_blocks)
     compiled.parameters = std::exchange(parameter_floats_, parameter_floats_ + sizes.parameter_floats);
     compiled.out = reserve(sizes.out_floats);
     compiled.saved = reserve(sizes.saved_floats);
-    if (compiled.batch_norm != nullptr) batch_norms_.push_back(i);
+    if (compiled.batch_norm != nullptr) phase_begins_.push_back(i);
     plan_.push_back({.in = compiled.in,
                      .shortcut = compiled.shortcut,
                      .has_parameters = sizes.parameter_floats > 0,
                      .out_floats = sizes.grad_out_floats});
   }
+  phase_begins_.push_back(ops_.size());
   for (const std::size_t floats : plan_gradients(plan_)) slots_.push_back(reserve(floats));
 }
 
@@ -84,13 +85,13 @@ void Program::evaluate(const Pass& pass, const float* parameters, Workspace& wor
 
 void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                       Workspace& workspace, double* op_seconds, OpRange ops) {
-  const std::size_t phase_stop = phase_end(phase), end = std::min(phase_stop, ops.end);
-  for (std::size_t i = std::max(phase_begin(phase), ops.begin); i < end; ++i) {
+  const std::size_t stop = phase_begins_[phase + 1], end = std::min(stop, ops.end);
+  for (std::size_t i = std::max(phase_begins_[phase], ops.begin); i < end; ++i) {
     timed(op_seconds, i, [&] { forward_op(i, pass, parameters, workspace); });
   }
-  if (phase_stop == ops_.size() || !ops.contains(phase_stop)) return;
-  timed(op_seconds, phase_stop, [&] {
-    const CompiledOp& norm = ops_[phase_stop];
+  if (stop == ops_.size() || !ops.contains(stop)) return;
+  timed(op_seconds, stop, [&] {
+    const CompiledOp& norm = ops_[stop];
     norm.batch_norm->collect_moments(block.index, block.images, value(norm.in, workspace));
   });
 }

@@ -111,7 +111,7 @@ class Program {
   /// batch only. op_seconds [op_count()], if not nullptr, gets each op's time added. A phase of a block may
   /// be cut into calls with the parts of [0, op_count()), in this order forward and in the reverse order
   /// backward.
-  std::size_t phases() const { return batch_norms_.size() + 1; }
+  std::size_t phases() const { return phase_begins_.size() - 1; }
   void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                Workspace& workspace, double* op_seconds, OpRange ops = {});
   void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
@@ -119,13 +119,13 @@ class Program {
   /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: a
   /// batch normalization, which collects in one phase and computes in the other.
   OpRange phase_ops(std::size_t phase) const {
-    return {phase_begin(phase), std::min(phase_end(phase) + 1, ops_.size())};
+    return {phase_begins_[phase], std::min(phase_begins_[phase + 1] + 1, ops_.size())};
   }
 
   std::size_t op_count() const { return ops_.size(); }
   const CompiledOp& op(std::size_t index) const { return ops_[index]; }
   /// There are phases() − 1 of them.
-  const CompiledOp& batch_norm(std::size_t number) const { return ops_[batch_norms_[number]]; }
+  const CompiledOp& batch_norm(std::size_t number) const { return ops_[phase_begins_[number + 1]]; }
 
  private:
   template <class Use>
@@ -143,15 +143,11 @@ class Program {
                            float* grad_parameters) const;
   void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
                    float* grad_parameters) const;
-  /// Phase p runs the ops from batch normalization p − 1, which can now normalize, up to batch normalization
-  /// p, which only collects its moments.
-  std::size_t phase_begin(std::size_t phase) const { return phase == 0 ? 0 : batch_norms_[phase - 1]; }
-  std::size_t phase_end(std::size_t phase) const {
-    return phase < batch_norms_.size() ? batch_norms_[phase] : ops_.size();
-  }
 
   std::vector<CompiledOp> ops_;
-  std::vector<std::size_t> batch_norms_;  // indices of the batch normalizations in ops_
+  // Where the phases begin, and the last one ends: phase p runs the ops from batch normalization p − 1, which
+  // can now normalize, up to batch normalization p, which only collects its moments.
+  std::vector<std::size_t> phase_begins_ = {0};
   std::vector<PlannedOp> plan_;
   std::vector<std::size_t> slots_;  // offsets of the plan's slots in a workspace
   std::size_t parameter_floats_ = 0, input_elements_, workspace_floats_;

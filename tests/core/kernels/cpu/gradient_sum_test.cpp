@@ -180,7 +180,7 @@ TEST(GradientPlan, RandomGraphsGetCorrectGradients) {
   }
 }
 
-TEST(PartialShares, AreConsecutiveAndNearlyEqual) {
+TEST(ShareOut, GivesConsecutiveAndNearlyEqualRanges) {
   for (std::size_t partials = 1; partials <= 64; ++partials) {
     for (std::size_t turns = 1; turns <= 9; ++turns) {
       for (std::size_t devices = 1; devices <= 9; ++devices) {
@@ -207,7 +207,7 @@ TEST(PartialShares, AreConsecutiveAndNearlyEqual) {
   }
 }
 
-TEST(PartialShares, CutFewSubtrees) {
+TEST(ShareOut, CutsFewSubtrees) {
   EXPECT_THAT(shared(7, 1, 2).begins, ElementsAre(0, 4, 7));
   EXPECT_THAT(shared(64, 1, 4).begins, ElementsAre(0, 16, 32, 48, 64));
   EXPECT_THAT(shared(7, 1, 3).begins, ElementsAre(0, 2, 4, 7));
