@@ -41,6 +41,22 @@ std::string range_text(const ArgumentType& type) {
   return text;
 }
 
+// What a value of any range is, in the order of ArgumentKind; a choice is one of its type's.
+std::string kind_text(ArgumentKind kind) {
+  static constexpr const char* kTexts[] = {"true or false",
+                                           "an integer",
+                                           "an integer, or a pair of integers,",
+                                           "a number",
+                                           "a pair of numbers",
+                                           "a list of numbers",
+                                           "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)",
+                                           "",
+                                           "a path",
+                                           "an object"};
+  static_assert(std::size(kTexts) == static_cast<std::size_t>(ArgumentKind::kCustom) + 1);
+  return kTexts[static_cast<std::size_t>(kind)];
+}
+
 template <typename T>
 const T* get(const ArgumentValue& value) {
   return std::get_if<T>(&value);
@@ -74,34 +90,31 @@ std::vector<double> as_numbers(const ArgumentValue& value) {
 // Converts what people may write (3 for [3, 3], 1 for 1.0) to the form of `kind`; nothing if it does not fit.
 std::optional<ArgumentValue> converted(ArgumentKind kind, const ArgumentValue& value) {
   const auto* integer = get<std::int64_t>(value);
+  const std::optional<double> number = as_number(value);
+  const std::vector<double> numbers = as_numbers(value);
+  const auto value_if = [&value](bool fits) { return fits ? std::optional(value) : std::nullopt; };
   switch (kind) {
     case ArgumentKind::kBoolean:
-      if (get<bool>(value) != nullptr) return value;
-      break;
+      return value_if(get<bool>(value) != nullptr);
     case ArgumentKind::kInteger:
-      if (integer != nullptr) return value;
-      break;
+      return value_if(integer != nullptr);
     case ArgumentKind::kIntegerPair:
       if (integer != nullptr) return IntegerPair{*integer, *integer};
-      if (get<IntegerPair>(value) != nullptr) return value;
-      break;
+      return value_if(get<IntegerPair>(value) != nullptr);
     case ArgumentKind::kNumber:
-      if (const auto number = as_number(value)) return *number;
+      if (number) return *number;
       break;
     case ArgumentKind::kNumberPair:
-      if (const auto numbers = as_numbers(value); numbers.size() == 2)
-        return NumberPair{numbers[0], numbers[1]};
+      if (numbers.size() == 2) return NumberPair{numbers[0], numbers[1]};
       break;
     case ArgumentKind::kNumberList:
-      if (auto numbers = as_numbers(value); !numbers.empty()) return numbers;
+      if (!numbers.empty()) return numbers;
       break;
     case ArgumentKind::kCountOrFraction:
-      if (as_number(value)) return value;
-      break;
+      return value_if(number.has_value());
     case ArgumentKind::kChoice:
     case ArgumentKind::kPath:
-      if (get<std::string>(value) != nullptr) return value;
-      break;
+      return value_if(get<std::string>(value) != nullptr);
     case ArgumentKind::kCustom:
       break;
   }
@@ -168,31 +181,8 @@ std::optional<ArgumentValue> checked_value(const ArgumentType& type, const Argum
 }
 
 std::string allowed_text(const ArgumentType& type, const ArgumentValue* given) {
-  const auto text = [&]() -> std::string {
-    switch (type.kind) {
-      case ArgumentKind::kBoolean:
-        return "true or false";
-      case ArgumentKind::kInteger:
-        return "an integer" + range_text(type);
-      case ArgumentKind::kIntegerPair:
-        return "an integer, or a pair of integers," + range_text(type);
-      case ArgumentKind::kNumber:
-        return "a number" + range_text(type);
-      case ArgumentKind::kNumberPair:
-        return "a pair of numbers" + range_text(type);
-      case ArgumentKind::kNumberList:
-        return "a list of numbers" + range_text(type);
-      case ArgumentKind::kCountOrFraction:
-        return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
-      case ArgumentKind::kChoice:
-        return listed(type.choices);
-      case ArgumentKind::kPath:
-        return "a path";
-      case ArgumentKind::kCustom:
-        break;
-    }
-    return "an object";
-  }();
+  std::string text = type.kind == ArgumentKind::kChoice ? listed(type.choices) : kind_text(type.kind);
+  if (type.kind >= ArgumentKind::kInteger && type.kind <= ArgumentKind::kNumberList) text += range_text(type);
   const std::optional<double> number = given != nullptr ? as_number(*given) : std::nullopt;
   const double maximum = std::min(type.maximum, kMaxNumber);
   const bool too_large = number && *number > maximum && maximum >= kLargeLimit;
