@@ -1,6 +1,5 @@
 """One page of a headless Chromium, spoken to through --remote-debugging-pipe. Standard library only."""
 
-import base64
 import json
 import os
 import select
@@ -8,7 +7,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from pathlib import Path
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--enable-unsafe-swiftshader",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
@@ -112,22 +110,10 @@ class Browser:
             time.sleep(0.2)
         return False
 
-    def click(self, place, count=1):
-        for k in range(1, count + 1):
-            for kind in ("mousePressed", "mouseReleased"):
-                self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=k)
-
     def click_text(self, selector, text):
-        place = self.evaluate(f"""
+        """Clicks on the first visible element that has the text; returns whether there is one."""
+        return self.evaluate(f"""
           const element = deep({json.dumps(selector)}).find(
               e => visible(e) && e.textContent.trim().toLowerCase().includes({json.dumps(text.lower())}));
-          if (!element) return null;
-          const box = element.getBoundingClientRect();
-          return [box.x + box.width / 2, box.y + box.height / 2];""")
-        if place:
-            self.click(place)
-        return bool(place)
-
-    def save(self, path):
-        data = self.call("Page.captureScreenshot", format="png")["data"]
-        Path(path).write_bytes(base64.b64decode(data))
+          if (element) element.click();
+          return Boolean(element);""")

@@ -96,9 +96,7 @@ class Hyperparameters(Page):
 
     def test_fills_parallel_coordinates_and_the_scatter_matrix(self):
         product = Path(CONTEXT.file).with_name("lr-batch-shuffle.json")
-        done = subprocess.run([CONTEXT.sweep, product, *QUICK, "batch_size=10,20,50", "--logdir", self.logdir], capture_output=True,
-                              text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run_sweep(self.logdir, *QUICK, "batch_size=10,20,50", file=product)
         self.open(self.serve(self.logdir / "lr-batch-shuffle"), "hparams")
         # Three hyperparameters and the five metrics, of 12 runs; a row of cells per metric.
         for view, shape, drawn in (("parallel coordinates", "g.foreground path", 12), ("parallel coordinates", "g.axis", 8),

@@ -1,43 +1,21 @@
-"""What one step took, node by node, as TensorBoard serves it for the colours of the Graphs tab. Standard library only."""
+"""What one step took, node by node, as TensorBoard serves it for the colours of the Graphs tab."""
 
-import re
+from server import parse_message
 
 
 def parse_run_metadata(text):
     """Nodes of a RunMetadata in text form: a list of {"name", "device", "micros", "bytes", "shapes"}."""
-    nodes, path, device = [], [], ""
-    for line in text.splitlines():
-        line = line.strip()
-        if line.endswith("{"):
-            path.append(line[:-1].strip())
-            if path[-1] == "node_stats":
-                nodes.append({"name": "", "device": device, "micros": 0, "bytes": 0, "shapes": []})
-            elif path[-1] == "shape":
-                nodes[-1]["shapes"].append([])
-            continue
-        if line == "}":
-            path.pop()
-            continue
-        found = re.match(r"(\w+): (.*)$", line)
-        if not found:
-            continue
-        key, value = found.groups()
-        where = path[-1] if path else ""
-        if (where, key) == ("dev_stats", "device"):
-            device = value.strip('"')
-        elif (where, key) == ("node_stats", "node_name"):
-            nodes[-1]["name"] = value.strip('"')
-        elif (where, key) == ("node_stats", "all_end_rel_micros"):
-            nodes[-1]["micros"] = int(value)
-        elif (where, key) == ("memory", "total_bytes"):
-            nodes[-1]["bytes"] = int(value)
-        elif (where, key) == ("dim", "size"):
-            nodes[-1]["shapes"][-1].append(int(value))
-    return nodes
+    (stats,) = parse_message(text)["step_stats"]
+    return [{"name": node["node_name"][0], "device": device["device"][0],
+             "micros": int(node.get("all_end_rel_micros", [0])[0]),
+             "bytes": sum(int(memory.get("total_bytes", [0])[0]) for memory in node.get("memory", [])),
+             "shapes": [[int(dim["size"][0]) for dim in shape.get("dim", [])] for output in node.get("output", [])
+                        for description in output["tensor_description"] for shape in description["shape"]]}
+            for device in stats["dev_stats"] for node in device["node_stats"]]
 
 
 def check_run_metadata(measured, graph, samples):
-    """What would be coloured wrongly, as a list of sentences. `graph` is of server.parse_graph, `measured` of
+    """What would be coloured wrongly, as a list of sentences. `graph` is of TensorBoard.graph(), `measured` of
     parse_run_metadata; `samples` is the size of the batch in the step."""
     problems = []
     devices = {node["name"]: node["device"] for node in graph}

@@ -155,12 +155,14 @@ class TensorBoard:
         return kind, data
 
     def graph(self, run):
-        """The nodes of a run's graph."""
+        """The nodes of a run's graph: a list of {"name", "op", "device", "input": [...], "attr": [...]}."""
         status, kind, data = self.fetch("/data/plugin/graphs/graph", run=run, conceptual="false", limit_attr_size=1024,
                                         large_attrs_key="_too_large_attrs")
         if (status, kind.split(";")[0]) != (200, "text/x-protobuf"):
             raise AssertionError(f"{run}: the graph: HTTP {status}, {kind}")
-        return parse_graph(data.decode())
+        return [{key: node.get(key, [""])[0] for key in ("name", "op", "device")} |
+                {"input": node.get("input", []), "attr": [entry["key"][0] for entry in node.get("attr", [])]}
+                for node in parse_message(data.decode())["node"]]
 
     def wait_for_runs(self, names, seconds=60):
         """Waits until these runs are listed, and until two rounds of loading have changed nothing."""
@@ -199,28 +201,21 @@ def png_size(data):
     return width, height, channels
 
 
-def parse_graph(text):
-    """Nodes of a GraphDef in text form: a list of {"name", "op", "device", "input": [...], "attr": [...]}."""
-    nodes, node, depth = [], None, 0
-    for line in text.splitlines():
-        line = line.strip()
-        if depth == 0 and line == "node {":
-            node = {"name": "", "op": "", "device": "", "input": [], "attr": []}
-            nodes.append(node)
-        if node is not None and depth in (1, 2):
-            found = re.match(r'(\w+): "(.*)"$', line)
-            if found and depth == 1 and found.group(1) in node:
-                key, value = found.groups()
-                if key == "input":
-                    node["input"].append(value)
-                else:
-                    node[key] = value
-            elif found and depth == 2 and found.group(1) == "key":
-                node["attr"].append(found.group(2))
-        depth += line.count("{") - line.count("}") if not re.match(r'\w+: "', line) else 0
-        if depth == 0:
-            node = None
-    return nodes
+def parse_message(text):
+    """A protobuf message in text form: {field: [values]}, where a message is again such a dictionary, and others are texts."""
+    root = {}
+    path = [root]
+    for line in map(str.strip, text.splitlines()):
+        if line == "}":
+            path.pop()
+        elif line.endswith(" {"):
+            child = {}
+            path[-1].setdefault(line[:-2], []).append(child)
+            path.append(child)
+        elif line:
+            key, value = line.split(": ", 1)
+            path[-1].setdefault(key, []).append(value.removeprefix('"').removesuffix('"'))
+    return root
 
 
 def check_graph(nodes):
