@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <type_traits>
@@ -66,41 +65,38 @@ BitsOf<Value> table_entry(std::size_t index, BitsOf<Value> threshold) {
   return static_cast<Bits>(index) * kCarry + (kCarry - threshold);
 }
 
+// The counter of a value. One that equals a negative limit belongs to the bucket of smaller magnitudes; hence
+// -0.0 to the counter before the negative ones.
+template <class Value>
+std::size_t counter_of(Value value, const Counters& index) {
+  const auto& limits = magnitude_limits();
+  const double magnitude = std::abs(static_cast<double>(value));
+  const bool is_negative = std::signbit(value);
+  const std::size_t first = is_negative ? index.negative : index.positive;
+  if (!std::isfinite(value)) return first + index.buckets;
+  const auto above =
+      is_negative ? std::ranges::lower_bound(limits, magnitude) : std::ranges::upper_bound(limits, magnitude);
+  return first + static_cast<std::size_t>(above - limits.begin()) - 1;
+}
+
 template <class Value>
 std::vector<BitsOf<Value>> make_table() {
   using Bits = BitsOf<Value>;
-  constexpr int kShift = kKeyShift<Value>;
-  constexpr Bits kLow = (Bits{1} << kShift) - 1, kNever = Bits{1} << (kShift + 1);
-  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
-  const auto& limits = magnitude_limits();
-  const Counters index(limits.size());
-  // Each limit rounded up to a Value, so that comparing with it gives the same result as comparing with the
-  // limit itself. A value that equals a negative limit belongs to the bucket of smaller magnitudes, hence the
-  // + 1; that happens for every limit in double, and in float only for limits that it represents exactly.
-  std::vector<Bits> positive, negative;
-  for (const double limit : limits) {
-    Value value = static_cast<Value>(limit);
-    const bool exact = static_cast<double>(value) == limit;
-    if (static_cast<double>(value) < limit)
-      value = std::nextafter(value, std::numeric_limits<Value>::infinity());
-    positive.push_back(std::bit_cast<Bits>(value));
-    negative.push_back(std::bit_cast<Bits>(value) + (exact ? 1 : 0));
-  }
-  for (std::vector<Bits>* side : {&positive, &negative})
-    side->push_back(std::bit_cast<Bits>(std::numeric_limits<Value>::infinity()));
-  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - kKeyShift<Value>);
-  std::vector<Bits> entries;
-  entries.reserve(keys);
-  for (std::size_t key = 0; key < keys; ++key) {
-    const Bits first = static_cast<Bits>(key) << kShift;
-    const Bits sign = first & kSign;
-    const std::vector<Bits>& thresholds = sign != 0 ? negative : positive;
-    const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first & ~kSign);
-    const bool here = above != thresholds.end() && (*above | sign) >> kShift == key;
-    // The bucket is the one before `above`. That of -0.0 is the counter before the negative ones.
-    const std::size_t counter = (sign != 0 ? index.negative : index.positive) +
-                                static_cast<std::size_t>(above - thresholds.begin()) - 1;
-    entries.push_back(table_entry<Value>(counter, here ? *above & kLow : kNever));
+  constexpr Bits kLows = Bits{1} << kKeyShift<Value>;
+  const Counters index(magnitude_limits().size());
+  std::vector<Bits> entries(std::size_t{1} << (8 * sizeof(Bits) - kKeyShift<Value>));
+  for (std::size_t key = 0; key < entries.size(); ++key) {
+    const auto counter_at = [&](Bits low) {
+      return counter_of(std::bit_cast<Value>(static_cast<Bits>(key) * kLows + low), index);
+    };
+    const std::size_t counter = counter_at(0);
+    Bits below = 0, threshold = kLows - 1;
+    if (counter_at(threshold) == counter) below = threshold = 2 * kLows;  // never
+    while (threshold - below > 1) {
+      const Bits middle = below + (threshold - below) / 2;
+      (counter_at(middle) == counter ? below : threshold) = middle;
+    }
+    entries[key] = table_entry<Value>(counter, threshold);
   }
   return entries;
 }
@@ -116,39 +112,25 @@ template <class Value>
 [[gnu::always_inline]] inline Sums sum_up_lanes(std::span<const Value> values) {
   constexpr std::size_t kLanes = 16;
   std::array<double, kLanes> sums{}, squares{};
-  // Compilers do not vectorise minima by themselves, because with a NaN the result depends on the order.
-  using Vector [[gnu::vector_size(32)]] = Value;
-  constexpr std::size_t kVector = sizeof(Vector) / sizeof(Value);
-  Vector least = Vector{} + std::numeric_limits<Value>::infinity(), most = -least;
-  const std::size_t whole = values.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const auto wide = static_cast<double>(values[i + lane]);
-      sums[lane] += wide;
-      squares[lane] += wide * wide;
-    }
+  std::array<Value, kLanes> least, most;
+  least.fill(std::numeric_limits<Value>::infinity());
+  most.fill(-std::numeric_limits<Value>::infinity());
+  const auto add = [&](std::size_t lane, Value value) {
+    const auto wide = static_cast<double>(value);
+    sums[lane] += wide;
+    squares[lane] += wide * wide;
+    least[lane] = value < least[lane] ? value : least[lane];
+    most[lane] = value > most[lane] ? value : most[lane];
+  };
+  for (; values.size() >= kLanes; values = values.subspan(kLanes)) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, values[lane]);
   }
-  for (std::size_t i = 0; i < whole; i += kVector) {
-    Vector some;
-    std::memcpy(&some, values.data() + i, sizeof some);
-    least = some < least ? some : least;
-    most = some > most ? some : most;
-  }
-  for (std::size_t i = whole; i < values.size(); ++i) {
-    const auto wide = static_cast<double>(values[i]);
-    sums[0] += wide;
-    squares[0] += wide * wide;
-    least[0] = values[i] < least[0] ? values[i] : least[0];
-    most[0] = values[i] > most[0] ? values[i] : most[0];
-  }
-  Sums total{.min = static_cast<double>(least[0]), .max = static_cast<double>(most[0])};
+  for (const Value value : values) add(0, value);
+  Sums total{.min = static_cast<double>(std::ranges::min(least)),
+             .max = static_cast<double>(std::ranges::max(most))};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     total.sum += sums[lane];
     total.sum_squares += squares[lane];
-  }
-  for (std::size_t lane = 1; lane < kVector; ++lane) {
-    total.min = std::min(total.min, static_cast<double>(least[lane]));
-    total.max = std::max(total.max, static_cast<double>(most[lane]));
   }
   return total;
 }

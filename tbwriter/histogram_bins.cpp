@@ -20,42 +20,32 @@ double percentile(const std::vector<double>& sorted, double part) {
   return sorted[below] + (sorted[above] - sorted[below]) * (at - static_cast<double>(below));
 }
 
-double sturges_width(const std::vector<double>& sorted) {
-  return (sorted.back() - sorted.front()) / (std::log2(static_cast<double>(sorted.size())) + 1);
-}
-
-double fd_width(const std::vector<double>& sorted) {
-  const double range = percentile(sorted, 0.75) - percentile(sorted, 0.25);
-  return 2 * range / std::cbrt(static_cast<double>(sorted.size()));
-}
-
-double doane_width(const std::vector<double>& sorted) {
-  if (sorted.size() <= 2) return 0;
-  const auto n = static_cast<double>(sorted.size());
+double doane_width(const std::vector<double>& sorted, double n, double range) {
   double mean = 0, variance = 0, skewness = 0;
   for (const double value : sorted) mean += value / n;
   for (const double value : sorted) variance += (value - mean) * (value - mean) / n;
   const double sigma = std::sqrt(variance);
-  if (!(sigma > 0)) return 0;
+  if (n <= 2 || !(sigma > 0)) return 0;
   for (const double value : sorted) skewness += std::pow((value - mean) / sigma, 3) / n;
   const double spread = std::sqrt(6 * (n - 2) / ((n + 1) * (n + 3)));
-  return (sorted.back() - sorted.front()) / (1 + std::log2(n) + std::log2(1 + std::abs(skewness) / spread));
+  return range / (1 + std::log2(n) + std::log2(1 + std::abs(skewness) / spread));
 }
 
 double width_of(const std::vector<double>& sorted, HistogramBins bins) {
+  const auto n = static_cast<double>(sorted.size());
+  const double range = sorted.back() - sorted.front(), sturges = range / (std::log2(n) + 1);
+  const double fd = 2 * (percentile(sorted, 0.75) - percentile(sorted, 0.25)) / std::cbrt(n);
   switch (bins) {
     case HistogramBins::kFd:
-      return fd_width(sorted);
+      return fd;
     case HistogramBins::kDoane:
-      return doane_width(sorted);
+      return doane_width(sorted, n, range);
     case HistogramBins::kSturges:
-      return sturges_width(sorted);
+      return sturges;
     case HistogramBins::kAuto:
       break;
   }
-  const double half_of_sqrt =
-      (sorted.back() - sorted.front()) / std::sqrt(static_cast<double>(sorted.size())) / 2;
-  return std::min(std::max(fd_width(sorted), half_of_sqrt), sturges_width(sorted));
+  return std::min(std::max(fd, range / std::sqrt(n) / 2), sturges);
 }
 
 void check(const Histogram& given) {
