@@ -1,46 +1,70 @@
 #include "tbwriter/image.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "tbwriter/canvas.h"
 #include "tbwriter/error.h"
-#include "tbwriter/label_font.h"
-#include "tbwriter/pixel.h"
 #include "tbwriter/values.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::int64_t kMaxExtent = 1 << 20;  // pixels; products of three extents fit into 64 bits
+constexpr std::int64_t kMaxExtent = 1 << 20;  // of any dimension; products of three extents fit into 64 bits
 
-void check_extent(const char* dimension, std::int64_t extent) {
-  if (extent >= 1 && extent <= kMaxExtent) return;
-  throw UsageError(std::string("an image's ") + dimension + " is " + std::to_string(extent) +
+struct Extent {
+  const char* dimension;
+  std::int64_t size;
+};
+
+void check_extent(const std::string& what, const Extent& extent) {
+  if (extent.size >= 1 && extent.size <= kMaxExtent) return;
+  throw UsageError(what + "'s " + extent.dimension + " is " + std::to_string(extent.size) +
                    ", but must be 1 to " + std::to_string(kMaxExtent));
 }
 
-void check_count(std::size_t got, std::int64_t wanted, const std::string& shape) {
-  if (got == static_cast<std::size_t>(wanted)) return;
-  throw UsageError("an image of " + shape + " has " + std::to_string(wanted) + " values, but " +
-                   std::to_string(got) + " were given");
-}
-
-// Sets a pixel of an RGB canvas.
-void set_pixel(std::vector<std::uint8_t>& canvas, ImageSize size, std::int64_t x, std::int64_t y,
-               const Color& color) {
-  std::copy(color.begin(), color.end(), &canvas[static_cast<std::size_t>((y * size.width + x) * 3)]);
-}
-
-void draw_outline(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box, int thickness) {
-  const std::int64_t left = std::max<std::int64_t>(box.left, 0), right = std::min(box.right, size.width - 1);
-  const std::int64_t top = std::max<std::int64_t>(box.top, 0), bottom = std::min(box.bottom, size.height - 1);
-  for (std::int64_t y = top; y <= bottom; ++y) {
-    for (std::int64_t x = left; x <= right; ++x) {
-      const std::int64_t inside = std::min({x - box.left, box.right - x, y - box.top, box.bottom - y});
-      if (inside < thickness) set_pixel(canvas, size, x, y, box.color);
-    }
+// Throws UsageError unless all extents are in range and their product is the number of values.
+void check_shape(const std::string& what, std::initializer_list<Extent> shape, std::size_t values) {
+  std::string text;
+  std::size_t wanted = 1;
+  for (const Extent& extent : shape) {
+    check_extent(what, extent);
+    text += (text.empty() ? "" : " x ") + std::to_string(extent.size);
+    // A product of five may overflow; one that is above the number of values cannot become right any more.
+    if (wanted <= values) wanted *= static_cast<std::size_t>(extent.size);
   }
+  if (wanted != values)
+    throw UsageError(what + " of " + text + " cannot have " + std::to_string(values) + " values");
+}
+
+void check_channels(const std::string& what, std::int64_t channels, bool may_have_alpha = false) {
+  if (channels == 1 || channels == 3 || (may_have_alpha && (channels == 2 || channels == 4))) return;
+  throw UsageError(what + " has " + std::to_string(channels) + " channels, but must have " +
+                   (may_have_alpha ? "1 to 4" : "1 or 3"));
+}
+
+Canvas canvas_of(const Pixels& pixels, ImageSize size) {
+  const Extent height{"height", size.height}, width{"width", size.width}, channels{"channels", size.channels};
+  const bool has_planes = size.order == PixelOrder::kChw;
+  if (has_planes) {
+    check_shape("an image", {channels, height, width}, count_values(pixels));
+  } else {
+    check_shape("an image", {height, width, channels}, count_values(pixels));
+  }
+  Canvas canvas(size);
+  const std::int64_t row = size.width * size.channels;  // without planes, a row is one of a gray picture
+  canvas.put(
+      pixels,
+      has_planes ? BatchSize{1, size.channels, size.height, size.width} : BatchSize{1, 1, size.height, row},
+      0, 0, 0);
+  return canvas;
+}
+
+EncodedImage encoded(const Canvas& canvas) {
+  const ImageSize& size = canvas.size;
+  return {size.width, size.height, size.channels, encode_png(canvas.pixels, size)};
 }
 
 // White on dark colours, otherwise black; weights of red, green and blue as in ITU-R BT.601.
@@ -50,103 +74,59 @@ Color readable_on(const Color& color) {
   return {value, value, value};
 }
 
-// Draws the text with a margin of one pixel of background.
-void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box) {
-  if (box.label.empty()) return;
-  const auto set = [&](std::int64_t x, std::int64_t y, const Color& color) {
-    const std::int64_t at_y = box.bottom - (kLetterHeight + 1) + y;
-    if (at_y < 0 || at_y >= size.height) return;
-    const std::int64_t at_x = box.left + x;
-    if (at_x >= 0 && at_x < size.width) set_pixel(canvas, size, at_x, at_y, color);
-  };
-  const std::int64_t width = text_width(box.label) + 1;
-  for (std::int64_t y = 0; y < kLetterHeight + 2; ++y) {
-    for (std::int64_t x = 0; x < width; ++x) set(x, y, box.color);
-  }
-  const Color ink = readable_on(box.color);
-  draw_text(box.label, [&](std::int64_t x, std::int64_t y) { set(x + 1, y + 1, ink); });
-}
-
-std::string shape_of(ImageSize size) {
-  const auto [height, width, channels, order] = size;
-  return order == PixelOrder::kChw ? shape_text({channels, height, width})
-                                   : shape_text({height, width, channels});
-}
-
-void check_image(std::size_t values, ImageSize size) {
-  check_extent("height", size.height);
-  check_extent("width", size.width);
-  if (size.channels < 1 || size.channels > 4) {
-    throw UsageError("an image has " + std::to_string(size.channels) + " channels, but must have 1 to 4");
-  }
-  check_count(values, size.height * size.width * size.channels, shape_of(size));
-}
-
-// The picture as bytes, [height, width, channels]; a view of `kept` if it is not that already.
-std::span<const std::uint8_t> hwc_bytes(const Pixels& pixels, ImageSize size,
-                                        std::vector<std::uint8_t>& kept) {
-  const auto* bytes = std::get_if<std::span<const std::uint8_t>>(&pixels);
-  if (bytes != nullptr && size.order == PixelOrder::kHwc) return *bytes;
-  kept.resize(count_values(pixels));
-  const std::int64_t row = size.width * size.channels;
-  if (size.order == PixelOrder::kChw) {
-    copy_picture(pixels, 0, {1, size.channels, size.height, size.width}, kept.data(), row);
-  } else {
-    copy_picture(pixels, 0, {1, 1, size.height, row}, kept.data(), row);
-  }
-  return kept;
+void draw_box(Canvas& canvas, Box box) {
+  // Still far outside every picture, but without overflow in sums.
+  for (std::int64_t* place : {&box.left, &box.top, &box.right, &box.bottom})
+    *place = std::clamp(*place, -2 * kMaxExtent, 2 * kMaxExtent);
+  const auto& [left, top, right, bottom, color, label] = box;
+  canvas.fill(left, top, right, std::min(top, bottom), color);
+  canvas.fill(left, std::max(top, bottom), right, bottom, color);
+  canvas.fill(left, top, std::min(left, right), bottom, color);
+  canvas.fill(std::max(left, right), top, right, bottom, color);
+  if (label.empty()) return;
+  // With a margin of one pixel.
+  const std::int64_t label_top = bottom - kLetterHeight - 1;
+  canvas.fill(left, label_top, left + text_width(label), bottom, color);
+  canvas.write(label, left + 1, label_top + 1, readable_on(color));
 }
 
 }  // namespace
 
 EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridOptions& options) {
-  check_extent("count", size.count);
-  check_extent("height", size.height);
-  check_extent("width", size.width);
-  if (size.channels != 1 && size.channels != 3) {
-    throw UsageError("a grid's pictures have " + std::to_string(size.channels) +
-                     " channels, but must have 1 or 3");
-  }
+  const auto [count, channels, height, width] = size;
+  check_channels("a grid", channels);
+  check_shape("a grid", {{"count", count}, {"channels", channels}, {"height", height}, {"width", width}},
+              count_values(pixels));
   if (options.columns < 1 || options.padding < 0 || options.padding > 4096) {
     throw UsageError("a grid has " + std::to_string(options.columns) + " columns and " +
                      std::to_string(options.padding) +
                      " pixels of padding, but needs 1 or more and 0 to 4096");
   }
-  const auto [count, channels, height, width] = size;
-  check_count(count_values(pixels), count * channels * height * width,
-              shape_text({count, channels, height, width}));
   const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
-  const std::int64_t rows = (count + columns - 1) / columns;
-  const std::int64_t padding = options.padding;
+  const std::int64_t rows = (count + columns - 1) / columns, padding = options.padding;
   const ImageSize whole{rows * (height + padding) + padding, columns * (width + padding) + padding, channels};
-  check_extent("height", whole.height);
-  check_extent("width", whole.width);
-  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height * whole.width * channels),
-                                   options.background);
+  check_extent("a grid", {"height", whole.height});
+  check_extent("a grid", {"width", whole.width});
+  Canvas canvas(whole, options.background);
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t top = padding + i / columns * (height + padding);
-    const std::int64_t left = padding + i % columns * (width + padding);
-    copy_picture(pixels, i * channels * height * width, size,
-                 canvas.data() + (top * whole.width + left) * channels, whole.width * channels);
+    canvas.put(pixels, size, i, padding + i % columns * (width + padding),
+               padding + i / columns * (height + padding));
   }
-  return {whole.width, whole.height, channels, encode_png(canvas, whole)};
+  return encoded(canvas);
 }
 
 EncodedImage encode_image(const Pixels& pixels, ImageSize size) {
-  check_image(count_values(pixels), size);
-  std::vector<std::uint8_t> kept;
-  return {size.width, size.height, size.channels, encode_png(hwc_bytes(pixels, size, kept), size)};
+  check_channels("an image", size.channels, true);
+  return encoded(canvas_of(pixels, size));
 }
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
                             std::span<const Color> palette) {
-  check_extent("height", size.height);
-  check_extent("width", size.width);
   if (size.channels != 1) {
     throw UsageError("a drawing's pixels have " + std::to_string(size.channels) +
                      " channels, but each is the number of a colour");
   }
-  check_count(pixels.size(), size.height * size.width, shape_text({size.height, size.width}));
+  check_shape("a drawing", {{"height", size.height}, {"width", size.width}}, pixels.size());
   if (palette.empty() || palette.size() > 256) {
     throw UsageError("a palette has " + std::to_string(palette.size()) + " colours, but needs 1 to 256");
   }
@@ -158,27 +138,14 @@ EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size
   return {size.width, size.height, 3, encode_png(pixels, size, palette)};
 }
 
-EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,
-                                     int thickness) {
-  check_extent("height", size.height);
-  check_extent("width", size.width);
-  if ((size.channels != 1 && size.channels != 3) || thickness < 1) {
-    throw UsageError("an image with boxes has " + std::to_string(size.channels) + " channels and lines of " +
-                     std::to_string(thickness) + " pixels, but needs 1 or 3 channels and lines of 1 or more");
-  }
-  check_count(count_values(pixels), size.height * size.width * size.channels, shape_of(size));
-  std::vector<std::uint8_t> kept, canvas;
-  canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
-  for (const std::uint8_t value : hwc_bytes(pixels, size, kept))
-    canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
-  for (Box box : boxes) {
-    // Still far outside every picture, but without overflow in sums.
-    for (std::int64_t* place : {&box.left, &box.top, &box.right, &box.bottom})
-      *place = std::clamp(*place, -2 * kMaxExtent, 2 * kMaxExtent);
-    draw_outline(canvas, size, box, thickness);
-    draw_label(canvas, size, box);
-  }
-  return encode_image(canvas, {size.height, size.width, 3});
+EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes) {
+  check_channels("an image with boxes", size.channels);
+  const Canvas picture = canvas_of(pixels, size);
+  Canvas canvas({size.height, size.width, 3});
+  for (std::size_t i = 0; i < canvas.pixels.size(); ++i)
+    canvas.pixels[i] = picture.pixels[size.channels == 1 ? i / 3 : i];
+  for (const Box& box : boxes) draw_box(canvas, box);
+  return encoded(canvas);
 }
 
 }  // namespace sweep::tbwriter

@@ -89,8 +89,7 @@ struct VideoSize {
 EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_per_second);
 
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is
-/// drawn 8 pixels high on a background of the box's colour, in the lower left corner; characters
-/// that are not ASCII become a frame.
+/// drawn 16 pixels high on a background of the box's colour, in the lower left corner.
 struct Box {
   std::int64_t left = 0;
   std::int64_t top = 0;
@@ -100,10 +99,8 @@ struct Box {
   std::string_view label = {};
 };
 
-/// Encodes a picture of 1 or 3 channels as RGB with the outlines of boxes, `thickness` >= 1
-/// pixels wide and inside the box, and their labels. Later boxes cover earlier ones. Throws
-/// UsageError as encode_image() does.
-EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes,
-                                     int thickness = 1);
+/// Encodes a picture of 1 or 3 channels as RGB with the outlines of boxes and their labels. Later boxes cover
+/// earlier ones. Throws UsageError as encode_image() does.
+EncodedImage encode_image_with_boxes(const Pixels& pixels, ImageSize size, std::span<const Box> boxes);
 
 }  // namespace sweep::tbwriter

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tbwriter/canvas.h"
 #include "tbwriter/error.h"
-#include "tbwriter/pixel.h"
 
 namespace sweep::tbwriter {
 namespace {

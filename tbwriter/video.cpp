@@ -5,14 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tbwriter/canvas.h"
 #include "tbwriter/error.h"
 #include "tbwriter/image.h"
 #include "tbwriter/message.h"
-#include "tbwriter/pixel.h"
 #include "tbwriter/values.h"
 
 namespace sweep::tbwriter {
@@ -121,6 +122,12 @@ std::vector<std::uint8_t> indices(std::span<const std::uint8_t> frame, std::int6
   return result;
 }
 
+std::string shape_text(std::initializer_list<std::int64_t> extents) {
+  std::string text;
+  for (const std::int64_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
 // Throws UsageError unless the extents fit a GIF and their product is `given`.
 void check(const VideoSize& size, const std::string& shape, std::size_t given) {
   constexpr std::int64_t kMaxFrames = 1 << 20;
@@ -165,19 +172,18 @@ EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_pe
   put_size(gif);
   gif += std::string("\xF7\x00\x00", 3) + palette(channels);              // 256 colours for all frames
   gif += std::string("\x21\xFF\x0BNETSCAPE2.0\x03\x01\x00\x00\x00", 19);  // forever
-  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole_height * whole_width * channels));
+  Canvas canvas({whole_height, whole_width, channels});
   for (std::int64_t frame = 0; frame < frames; ++frame) {
     for (std::int64_t video = 0; video < videos; ++video) {
-      const std::int64_t top = video / columns * height, left = video % columns * width;
-      copy_picture(pixels, (video * frames + frame) * channels * height * width, {1, channels, height, width},
-                   canvas.data() + (top * whole_width + left) * channels, whole_width * channels);
+      canvas.put(pixels, {1, channels, height, width}, video * frames + frame, video % columns * width,
+                 video / columns * height);
     }
     gif += std::string("\x21\xF9\x04\x00", 4);
     wire::raw(gif, delay);
     gif += std::string("\x00\x00\x2C\x00\x00\x00\x00", 7);
     put_size(gif);
     gif.push_back('\0');
-    gif += LzwEncoder().encode(indices(canvas, channels));
+    gif += LzwEncoder().encode(indices(canvas.pixels, channels));
   }
   gif.push_back(';');
   return {whole_width, whole_height, channels, std::move(gif)};

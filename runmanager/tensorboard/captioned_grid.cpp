@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "tbwriter/label_font.h"
+#include "tbwriter/canvas.h"
 
 namespace sweep {
 namespace {
@@ -12,10 +12,10 @@ namespace {
 using tbwriter::text_width;
 
 constexpr std::int64_t kWidestCaption = 144;
-constexpr std::int64_t kSpace = 8;     // after a caption, so that it does not run into the next
-constexpr std::size_t kMinWidth = 64;  // of a picture; smaller ones are enlarged
-constexpr std::size_t kGap = 4;        // pixels around pictures and captions
-constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
+constexpr std::int64_t kSpace = 8;      // after a caption, so that it does not run into the next
+constexpr std::int64_t kMinWidth = 64;  // of a picture; smaller ones are enlarged
+constexpr std::int64_t kGap = 4;        // pixels around pictures and captions
+constexpr std::int64_t kLineHeight = tbwriter::kLetterHeight + 1;
 
 // What is before and after the caption's line break.
 std::array<std::string, 2> lines_of(const std::string& caption) {
@@ -43,8 +43,6 @@ std::string cut_text(std::string text, std::int64_t width) {
 
 tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels, tbwriter::BatchSize size,
                                            std::span<const std::string> captions, std::size_t columns) {
-  const auto count = static_cast<std::size_t>(size.count), channels = static_cast<std::size_t>(size.channels),
-             height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
   std::vector<std::array<std::string, 2>> lines;
   std::int64_t wanted = 1;
   bool two = false;
@@ -53,44 +51,25 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
     wanted = std::max({wanted, text_width(first), text_width(second)});
     two = two || !second.empty();
   }
-  const std::size_t scale = (kMinWidth + width - 1) / width;
+  const std::int64_t scale = (kMinWidth + size.width - 1) / size.width;
+  const std::int64_t height = size.height * scale, width = size.width * scale;
   const std::int64_t widest = std::min(wanted, kWidestCaption);
-  const std::size_t room = std::max(width * scale, static_cast<std::size_t>(widest + kSpace));
-  columns = std::min(columns, count);
-  const std::size_t rows = (count + columns - 1) / columns;
-  const std::size_t cell_width = room + kGap,
-                    cell_height = height * scale + (two ? 2 : 1) * kLineHeight + 2 * kGap;
-  const tbwriter::ImageSize whole = {.height = static_cast<std::int64_t>(rows * cell_height + kGap),
-                                     .width = static_cast<std::int64_t>(columns * cell_width + kGap),
-                                     .channels = size.channels};
-  const std::size_t pitch = (columns * cell_width + kGap) * channels;
-  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height) * pitch);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t left = kGap + i % columns * cell_width, top = kGap + i / columns * cell_height;
-    const auto at = [&](std::size_t x, std::size_t y) { return (top + y) * pitch + (left + x) * channels; };
-    for (std::size_t y = 0; y < height; ++y) {
-      std::uint8_t* const row = &canvas[at(0, y * scale)];
-      for (std::size_t c = 0; c < channels; ++c) {
-        const std::uint8_t* const source = &pixels[((i * channels + c) * height + y) * width];
-        std::uint8_t* to = row + c;
-        for (std::size_t x = 0; x < width; ++x) {
-          for (std::size_t copy = 0; copy < scale; ++copy, to += channels) *to = source[x];
-        }
-      }
-      for (std::size_t copy = 1; copy < scale; ++copy)
-        std::copy_n(row, width * scale * channels, &canvas[at(0, y * scale + copy)]);
-    }
-    for (std::size_t line = 0; line < 2; ++line) {
-      const std::size_t below = height * scale + 2 + line * kLineHeight;
-      const std::string text =
-          cut_text(lines[i][line], std::max(widest, static_cast<std::int64_t>(width * scale)));
-      tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
-        const std::size_t pixel = at(static_cast<std::size_t>(x), below + static_cast<std::size_t>(y));
-        for (std::size_t c = 0; c < channels; ++c) canvas[pixel + c] = 255;
-      });
+  const std::int64_t cell_width = std::max(width, widest + kSpace) + kGap;
+  const std::int64_t cell_height = height + (two ? 2 : 1) * kLineHeight + 2 * kGap;
+  const std::int64_t per_row = std::min(static_cast<std::int64_t>(columns), size.count);
+  const std::int64_t rows = (size.count + per_row - 1) / per_row;
+  tbwriter::Canvas canvas(
+      {.height = rows * cell_height + kGap, .width = per_row * cell_width + kGap, .channels = size.channels});
+  for (std::int64_t i = 0; i < size.count; ++i) {
+    const std::int64_t left = kGap + i % per_row * cell_width, top = kGap + i / per_row * cell_height;
+    canvas.put(pixels, size, i, left, top, scale);
+    std::int64_t below = top + height + 2;
+    for (const std::string& line : lines[static_cast<std::size_t>(i)]) {
+      canvas.write(cut_text(line, std::max(widest, width)), left, below, {255, 255, 255});
+      below += kLineHeight;
     }
   }
-  return tbwriter::encode_image(canvas, whole);
+  return tbwriter::encode_image(canvas.pixels, canvas.size);
 }
 
 }  // namespace sweep

@@ -9,11 +9,12 @@
 #include "core/base/error.h"
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/text/markdown.h"
-#include "tbwriter/label_font.h"
-#include "tbwriter/pixel.h"
+#include "tbwriter/canvas.h"
 
 namespace sweep {
 namespace {
+
+using tbwriter::text_width;
 
 constexpr std::size_t kShownMistakes = 32, kMistakesPerRow = 4;
 // With more classes, nobody can read the matrix, which would not fit into a record.
@@ -22,7 +23,7 @@ constexpr std::size_t kMaxClasses = 1000;
 // The palette: shades from white for 0 to dark blue for 1, then one grey for lines and one for digits on
 // white.
 constexpr std::size_t kShades = 254;
-constexpr std::uint8_t kWhite = 0, kLineColor = kShades, kInkColor = kShades + 1;
+constexpr tbwriter::Color kWhite = {0}, kLineColor = {kShades}, kInkColor = {kShades + 1};
 
 std::vector<tbwriter::Color> palette() {
   std::vector<tbwriter::Color> colors;
@@ -38,55 +39,14 @@ std::vector<tbwriter::Color> palette() {
 
 // The palette index for a part of a row, in [0, 1]. The square root keeps the few mistakes of a good network
 // visible.
-std::uint8_t shade(double part) {
-  return static_cast<std::uint8_t>(std::lround(std::sqrt(part) * (kShades - 1)));
+tbwriter::Color shade(double part) {
+  return {static_cast<std::uint8_t>(std::lround(std::sqrt(part) * (kShades - 1)))};
 }
-
-// An image in colours of the palette.
-class Canvas {
- public:
-  Canvas(std::size_t width, std::size_t height, std::uint8_t ground)
-      : width_(width), height_(height), pixels_(width * height, ground) {}
-
-  // The rectangle must be inside the canvas.
-  void fill(std::size_t left, std::size_t top, std::size_t width, std::size_t height, std::uint8_t color) {
-    for (std::size_t y = top; y < top + height; ++y)
-      std::fill_n(pixels_.begin() + static_cast<std::ptrdiff_t>(y * width_ + left), width, color);
-  }
-
-  void set(std::size_t x, std::size_t y, std::uint8_t color) { pixels_[y * width_ + x] = color; }
-
-  // Puts the text's upper left corner at (left, top).
-  void write(std::string_view text, std::size_t left, std::size_t top, std::uint8_t color) {
-    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
-      set(left + static_cast<std::size_t>(x), top + static_cast<std::size_t>(y), color);
-    });
-  }
-
-  // Writes upwards: the text's first letter is at the lower end, `bottom`, and its tops point to the left.
-  void write_upwards(std::string_view text, std::size_t left, std::size_t bottom, std::uint8_t color) {
-    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
-      set(left + static_cast<std::size_t>(y), bottom - 1 - static_cast<std::size_t>(x), color);
-    });
-  }
-
-  tbwriter::EncodedImage encode() const {
-    return tbwriter::encode_drawing(
-        pixels_, {.height = static_cast<std::int64_t>(height_), .width = static_cast<std::int64_t>(width_)},
-        palette());
-  }
-
- private:
-  std::size_t width_, height_;
-  std::vector<std::uint8_t> pixels_;  // [height, width], indices into the palette
-};
 
 // Longer names of classes would leave no room for the matrix.
 constexpr std::int64_t kWidestLabel = 128;
 // With more classes only the shades are drawn: there is no room for letters.
 constexpr std::size_t kMaxNamed = 200;
-
-std::size_t width_of(std::string_view text) { return static_cast<std::size_t>(tbwriter::text_width(text)); }
 
 std::string confusion_table(std::span<const std::int64_t> counts, std::span<const std::string> names,
                             std::string_view part) {
@@ -203,31 +163,32 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
   const std::size_t classes = names.size();
   const std::int64_t widest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   const bool has_text = classes <= kMaxNamed;
-  constexpr std::size_t kLine = 1, kMargin = 4, kSmallCell = 4, kLetter = tbwriter::kLetterHeight;
-  const std::size_t cell =
-      has_text ? std::max(width_of(std::to_string(widest)) + 4, kLetter + 2) : kSmallCell;
+  constexpr std::int64_t kLine = 1, kMargin = 4, kSmallCell = 4, kLetter = tbwriter::kLetterHeight;
+  const std::int64_t cell =
+      has_text ? std::max(text_width(std::to_string(widest)) + 4, kLetter + 2) : kSmallCell;
   std::vector<std::string> labels;
-  std::size_t label_width = 0;
+  std::int64_t label_width = 0;
   for (const std::string& name : has_text ? names : std::span<const std::string>()) {
     labels.push_back(cut_text(name, kWidestLabel));
-    label_width = std::max(label_width, width_of(labels.back()));
+    label_width = std::max(label_width, text_width(labels.back()));
   }
   // Left and above: the classes' names, and outside of them what rows and columns are.
-  const std::size_t edge = kLetter + kMargin + label_width + 2 * kMargin;
-  const std::size_t side = classes * (cell + kLine) + kLine;
-  Canvas canvas(edge + side, edge + side, kWhite);
-  canvas.fill(edge, edge, side, side, kLineColor);
-  const auto centred = [&](std::size_t width) { return edge + (side > width ? (side - width) / 2 : 0); };
+  const std::int64_t edge = kLetter + kMargin + label_width + 2 * kMargin;
+  const std::int64_t side = static_cast<std::int64_t>(classes) * (cell + kLine) + kLine;
+  const tbwriter::ImageSize whole = {.height = edge + side, .width = edge + side};
+  tbwriter::Canvas canvas(whole, kWhite[0]);
+  canvas.fill(edge, edge, edge + side - 1, edge + side - 1, kLineColor);
+  const auto centred = [&](std::int64_t width) { return edge + (side > width ? (side - width) / 2 : 0); };
   constexpr std::string_view kColumns = "predicted", kRows = "label";
-  if (width_of(kColumns) <= side) {
-    canvas.write(kColumns, centred(width_of(kColumns)), 0, kInkColor);
-    canvas.write_upwards(kRows, 0, centred(width_of(kRows)) + width_of(kRows), kInkColor);
+  if (text_width(kColumns) <= side) {
+    canvas.write(kColumns, centred(text_width(kColumns)), 0, kInkColor);
+    canvas.write_upwards(kRows, 0, centred(text_width(kRows)) + text_width(kRows), kInkColor);
   }
   for (std::size_t label = 0; label < classes; ++label) {
-    const std::size_t begin = edge + kLine + label * (cell + kLine);
-    const std::size_t middle = begin + (has_text ? (cell - kLetter) / 2 : 0);
+    const std::int64_t begin = edge + kLine + static_cast<std::int64_t>(label) * (cell + kLine);
+    const std::int64_t middle = begin + (has_text ? (cell - kLetter) / 2 : 0);
     if (has_text) {
-      canvas.write(labels[label], edge - kMargin - width_of(labels[label]), middle, kInkColor);
+      canvas.write(labels[label], edge - kMargin - text_width(labels[label]), middle, kInkColor);
       canvas.write_upwards(labels[label], middle, edge - kMargin, kInkColor);
     }
     std::int64_t total = 0;
@@ -235,15 +196,15 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
     for (std::size_t c = 0; c < classes; ++c) {
       const std::int64_t count = counts[label * classes + c];
       const double part = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
-      const std::size_t left = edge + kLine + c * (cell + kLine);
-      canvas.fill(left, begin, cell, cell, shade(part));
+      const std::int64_t left = edge + kLine + static_cast<std::int64_t>(c) * (cell + kLine);
+      canvas.fill(left, begin, left + cell - 1, begin + cell - 1, shade(part));
       if (count == 0 || !has_text) continue;
       const std::string number = std::to_string(count);
-      canvas.write(number, left + (cell - width_of(number) + 1) / 2, middle,
+      canvas.write(number, left + (cell - text_width(number) + 1) / 2, middle,
                    part > 0.25 ? kWhite : kInkColor);
     }
   }
-  return canvas.encode();
+  return tbwriter::encode_drawing(canvas.pixels, whole, palette());
 }
 
 namespace {

@@ -15,7 +15,7 @@
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/text_tables.h"
 #include "runmanager/text/markdown.h"
-#include "tbwriter/pixel.h"
+#include "tbwriter/canvas.h"
 
 namespace sweep {
 namespace {

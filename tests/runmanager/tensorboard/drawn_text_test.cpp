@@ -7,7 +7,7 @@
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/view_hint.h"
-#include "tbwriter/label_font.h"
+#include "tbwriter/canvas.h"
 #include "tests/support/test.h"
 
 namespace sweep::drawn_text_test {
@@ -30,10 +30,9 @@ struct Picture {
   bool shows(std::string_view text, bool upwards = false) const {
     auto across = static_cast<std::size_t>(tbwriter::text_width(text));
     std::size_t down = tbwriter::kLetterHeight;
-    std::vector<bool> ink(across * down);
-    tbwriter::draw_text(text, [&](std::int64_t x, std::int64_t y) {
-      ink[static_cast<std::size_t>(y) * across + static_cast<std::size_t>(x)] = true;
-    });
+    tbwriter::Canvas canvas({tbwriter::kLetterHeight, tbwriter::text_width(text)});
+    canvas.write(text, 0, 0, {1});
+    std::vector<bool> ink(canvas.pixels.begin(), canvas.pixels.end());
     if (upwards) {
       std::vector<bool> turned(ink.size());
       for (std::size_t y = 0; y < down; ++y) {
