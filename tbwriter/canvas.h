@@ -57,8 +57,10 @@ struct Canvas {
 
 /// Returns a PNG file, tuned for speed. `pixels` are [height, width, channels] with 8 bits each; the sizes
 /// must match, be positive, and channels be 1 to 4. With a palette of up to 256 colours, `size` has 1 channel
-/// and the pixels are indices into it. Throws UsageError if the file would be too large. Thread-safe.
+/// and the pixels are indices into it. With `frame_millis`, which is 1 to 65535, the file is an animation
+/// that repeats forever, and `pixels` are its frames, [frames, height, width, channels]. Throws UsageError if
+/// the file would be too large. Thread-safe.
 std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size,
-                       std::span<const Color> palette = {});
+                       std::span<const Color> palette = {}, std::int64_t frame_millis = 0);
 
 }  // namespace sweep::tbwriter

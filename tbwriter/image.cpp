@@ -1,6 +1,8 @@
 #include "tbwriter/image.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -62,6 +64,19 @@ Canvas canvas_of(const Pixels& pixels, ImageSize size) {
   return canvas;
 }
 
+// Pictures in rows and columns: picture i is at place_of(i), counted along the rows.
+template <class PlaceOf>
+Canvas arranged(const Pixels& pixels, BatchSize size, std::int64_t rows, std::int64_t columns,
+                std::int64_t padding, std::uint8_t ground, PlaceOf place_of) {
+  const std::int64_t height = size.height + padding, width = size.width + padding;
+  Canvas canvas({rows * height + padding, columns * width + padding, size.channels}, ground);
+  for (std::int64_t i = 0; i < size.count; ++i) {
+    const std::int64_t place = place_of(i);
+    canvas.put(pixels, size, i, padding + place % columns * width, padding + place / columns * height);
+  }
+  return canvas;
+}
+
 EncodedImage encoded(const Canvas& canvas) {
   const ImageSize& size = canvas.size;
   return {size.width, size.height, size.channels, encode_png(canvas.pixels, size)};
@@ -104,15 +119,34 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
   }
   const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
   const std::int64_t rows = (count + columns - 1) / columns, padding = options.padding;
-  const ImageSize whole{rows * (height + padding) + padding, columns * (width + padding) + padding, channels};
-  check_extent("a grid", {"height", whole.height});
-  check_extent("a grid", {"width", whole.width});
-  Canvas canvas(whole, options.background);
-  for (std::int64_t i = 0; i < count; ++i) {
-    canvas.put(pixels, size, i, padding + i % columns * (width + padding),
-               padding + i / columns * (height + padding));
-  }
-  return encoded(canvas);
+  check_extent("a grid", {"height", rows * (height + padding) + padding});
+  check_extent("a grid", {"width", columns * (width + padding) + padding});
+  return encoded(arranged(pixels, size, rows, columns, padding, options.background,
+                          [](std::int64_t picture) { return picture; }));
+}
+
+EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_per_second) {
+  const auto [videos, frames, channels, height, width] = size;
+  check_channels("a video", channels);
+  check_shape(
+      "a video",
+      {{"videos", videos}, {"frames", frames}, {"channels", channels}, {"height", height}, {"width", width}},
+      count_values(pixels));
+  if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
+  // There are 2^bits places.
+  const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(videos - 1)));
+  const std::int64_t rows = std::int64_t{1} << bits / 2, columns = std::int64_t{1} << (bits - bits / 2);
+  const ImageSize whole{rows * height, columns * width, channels};
+  check_extent("a video", {"height", whole.height});
+  check_extent("a video", {"width", whole.width});
+  const BatchSize pictures{videos * frames, channels, height, width};
+  const auto place_of = [frame_count = frames, places = rows * columns](std::int64_t picture) {
+    return picture % frame_count * places + picture / frame_count;
+  };
+  // The frames are below each other, as a file has them.
+  const Canvas canvas = arranged(pixels, pictures, frames * rows, columns, 0, 0, place_of);
+  const auto millis = std::lround(std::clamp(1000 / frames_per_second, 1.0, 65535.0));
+  return {whole.width, whole.height, channels, encode_png(canvas.pixels, whole, {}, millis)};
 }
 
 EncodedImage encode_image(const Pixels& pixels, ImageSize size) {

@@ -17,7 +17,7 @@ struct EncodedImage {
   std::int64_t width = 0;     // pixels
   std::int64_t height = 0;    // pixels
   std::int64_t channels = 0;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; as TensorBoard's "colorspace"
-  std::string bytes = {};     // a PNG file, or a GIF file for a video
+  std::string bytes = {};     // a PNG file, also of a video
 };
 
 /// A view of the values of pictures: bytes, or floats in [0, 1]; other floats are clamped, NaN becomes 0.
@@ -81,11 +81,11 @@ struct VideoSize {
   std::int64_t width = 0;
 };
 
-/// Encodes a video as an animated GIF that repeats forever. Several are one, side by side, with the layout of
-/// PyTorch's add_video(): a power of two of places, black without a video, as many rows as columns or half as
-/// many. Gray frames stay exact; RGB is rounded to 252 colours. GIF rounds the time of a frame to 1/100 s, at
-/// least one. Throws UsageError for sizes that do not match or do not fit a GIF, and for a frame rate that is
-/// not positive.
+/// Encodes a video as an animated PNG that repeats forever: browsers show it as they show the GIF of
+/// PyTorch's writer, which rounds colours. Several videos are one, side by side, with the layout of PyTorch's
+/// add_video(): a power of two of places, black without a video, as many rows as columns or half as many. The
+/// time of a frame is rounded to 1/1000 s, and at least that. Throws UsageError for wrong extents as
+/// encode_image() does, and for a frame rate that is not positive.
 EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_per_second);
 
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is

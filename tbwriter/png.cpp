@@ -1,6 +1,7 @@
 // PNG files without filters, which only cost time here, deflated by ISA-L: a grid of 64 (242x242) takes 0.1
 // ms, 32 captioned pictures (half a megapixel) 0.25 ms; zlib's fastest level takes 0.45 ms and 1.8 ms for
-// files that are 4 % and 11 % smaller.
+// files that are 4 % and 11 % smaller. Animations have the chunks acTL, fcTL and fdAT:
+// https://www.w3.org/TR/png-3/#apng-frame-based-animation
 #include <arpa/inet.h>
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
@@ -65,22 +66,44 @@ std::string zlib_stream(std::string bytes) {
 
 }  // namespace
 
-std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std::span<const Color> palette) {
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std::span<const Color> palette,
+                       std::int64_t frame_millis) {
   // Grey, grey with alpha, RGB, RGBA; 3 is for palettes.
   constexpr char kColorTypes[] = {0, 4, 2, 6};
   if (pixels.size() + static_cast<std::size_t>(size.height) > std::numeric_limits<std::int32_t>::max())
     throw UsageError("a picture has " + std::to_string(pixels.size()) +
                      " bytes, but may have up to 2^31 - 1");
-  std::string png("\x89PNG\r\n\x1a\n"), header, colors;
-  append_big_endian(header, static_cast<std::size_t>(size.width));
-  append_big_endian(header, static_cast<std::size_t>(size.height));
+  const auto row_bytes = static_cast<std::size_t>(size.width * size.channels);
+  const std::size_t frame_bytes = row_bytes * static_cast<std::size_t>(size.height);
+  std::string png("\x89PNG\r\n\x1a\n"), extents, animation, colors;
+  append_big_endian(extents, static_cast<std::size_t>(size.width));
+  append_big_endian(extents, static_cast<std::size_t>(size.height));
   // Bits per value, colour type, then the only methods of compression and filtering, and no interlacing.
-  header += {8, palette.empty() ? kColorTypes[size.channels - 1] : char{3}, 0, 0, 0};
-  append_chunk(png, "IHDR", header);
+  const char color_type = palette.empty() ? kColorTypes[size.channels - 1] : char{3};
+  append_chunk(png, "IHDR", extents + std::string{8, color_type, 0, 0, 0});
   for (const Color& color : palette) colors.append(color.begin(), color.end());
   if (!palette.empty()) append_chunk(png, "PLTE", colors);
-  append_chunk(png, "IDAT",
-               zlib_stream(filtered(pixels, static_cast<std::size_t>(size.width * size.channels))));
+  append_big_endian(animation, pixels.size() / frame_bytes);
+  append_big_endian(animation, 0);  // repeats forever
+  if (frame_millis > 0) append_chunk(png, "acTL", animation);
+  for (std::size_t chunk = 0; !pixels.empty(); pixels = pixels.subspan(frame_bytes)) {
+    const std::string frame = zlib_stream(filtered(pixels.first(frame_bytes), row_bytes));
+    std::string control, data;
+    if (frame_millis > 0) {
+      append_big_endian(control, chunk++);
+      control += extents;
+      control.append(8, '\0');                                                          // at (0, 0)
+      append_big_endian(control, static_cast<std::size_t>(frame_millis) << 16 | 1000);  // of a second
+      control.append(2, '\0');  // replaces the frame before
+      append_chunk(png, "fcTL", control);
+    }
+    if (chunk <= 1) {
+      append_chunk(png, "IDAT", frame);
+    } else {
+      append_big_endian(data, chunk++);
+      append_chunk(png, "fdAT", data + frame);
+    }
+  }
   append_chunk(png, "IEND", {});
   return png;
 }

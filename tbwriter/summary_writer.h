@@ -118,7 +118,7 @@ class SummaryWriter {
     add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
   }
 
-  /// Adds a video, or several side by side, as an animated GIF to the images, see encode_video().
+  /// Adds a video, or several side by side, as an animated PNG to the images, see encode_video().
   void add_video(std::string_view tag, const Pixels& pixels, VideoSize size, double frames_per_second = 4,
                  std::int64_t step = 0, const Details& details = {}) {
     add_image(tag, encode_video(pixels, size, frames_per_second), step, details);

@@ -4,7 +4,8 @@
 #include <spng.h>
 
 #include "tbwriter/error.h"
-#include "tests/support/test.h"
+#include "tests/support/data_files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter::image_test {
 
@@ -16,6 +17,7 @@ struct Decoded {
 
 Decoded decode(const std::string& png, spng_format format = SPNG_FMT_PNG) {
   const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(0), spng_ctx_free);
+  EXPECT_EQ(spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE), 0) << "see frames_of()";
   EXPECT_EQ(spng_set_png_buffer(context.get(), png.data(), png.size()), 0);
   spng_ihdr header{};
   EXPECT_EQ(spng_get_ihdr(context.get(), &header), 0);
@@ -170,6 +172,48 @@ TEST(EncodeVideo, PutsVideosSideBySideAsPyTorchDoes) {
       encode_video(whole, {.frames = 2, .channels = 3, .height = 8, .width = 10}, 4).bytes;
   EXPECT_EQ(encode_video(pixels, size, 4).bytes, wanted);
   EXPECT_EQ(encode_video(parts(pixels), size, 4).bytes, wanted);
+}
+
+// The frames of an animated PNG as files of their own, whose checksums are not right.
+std::vector<std::string> frames_of(const std::string& png) {
+  constexpr std::size_t kHeaderEnd = 33;
+  std::vector<std::string> frames;
+  const auto number_at = [&](std::size_t at) { return std::stoul(to_hex(png.substr(at, 4)), nullptr, 16); };
+  for (std::size_t at = kHeaderEnd, size = 0; at < png.size(); at += 12 + size) {
+    size = number_at(at);
+    const std::string type = png.substr(at + 4, 4);
+    if (type == "fcTL") {
+      EXPECT_EQ(to_hex(png.substr(at + 8 + 20, 6)), "00fa03e80000") << "250/1000 s";
+    }
+    if (type != "IDAT" && type != "fdAT") continue;
+    const std::size_t number = type == "fdAT" ? 4 : 0;  // bytes before the pixels
+    const std::string length = test::big_endian(size - number, 4);
+    frames.push_back(png.substr(0, kHeaderEnd) + length + "IDAT" +
+                     png.substr(at + 8 + number, size - number) + "any." + png.substr(png.size() - 12));
+  }
+  return frames;
+}
+
+TEST(EncodeVideo, KeepsThePixelsOfEveryFrame) {
+  for (const std::int64_t channels : {1, 3}) {
+    const auto pixels = counting(static_cast<std::size_t>(3 * channels * 4 * 5));
+    const EncodedImage image =
+        encode_video(pixels, {.frames = 3, .channels = channels, .height = 4, .width = 5}, 4);
+    EXPECT_EQ(decode(image.bytes).height, 4u) << "readers without animations see the first frame";
+    const std::vector<std::string> frames = frames_of(image.bytes);
+    ASSERT_EQ(frames.size(), 3u);
+    for (std::size_t frame = 0; frame < 3; ++frame) {
+      const auto plane = [&](std::size_t channel) {
+        return (frame * static_cast<std::size_t>(channels) + channel) * 20;
+      };
+      std::vector<std::uint8_t> wanted;
+      for (std::size_t i = 0; i < 20; ++i) {
+        for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c)
+          wanted.push_back(pixels[plane(c) + i]);
+      }
+      EXPECT_EQ(decode(frames[frame]).pixels, wanted) << frame;
+    }
+  }
 }
 
 TEST(EncodeVideo, HasHalfAsManyRowsWhereNoSquareFits) {
