@@ -95,46 +95,17 @@ std::vector<std::string> operation_node_names(const Network& network) {
   return names;
 }
 
-// PyTorch's name.
-const char* loss_class(LossOptions::Kind kind) {
-  switch (kind) {
-    case LossOptions::Kind::kCrossEntropy:
-      break;
-    case LossOptions::Kind::kMse:
-      return "MSELoss";
-    case LossOptions::Kind::kL1:
-      return "L1Loss";
-    case LossOptions::Kind::kSmoothL1:
-      return "SmoothL1Loss";
-    case LossOptions::Kind::kBceWithLogits:
-      return "BCEWithLogitsLoss";
-  }
-  return "CrossEntropyLoss";
-}
+// PyTorch's names, in the order of LossOptions::Kind.
+constexpr const char* kLossClasses[] = {"CrossEntropyLoss", "MSELoss", "L1Loss", "SmoothL1Loss",
+                                        "BCEWithLogitsLoss"};
 
 GraphNode loss_node(const LossOptions& loss) {
   GraphNode node;
-  node.op = loss_class(loss.kind);
+  node.op = kLossClasses[static_cast<std::size_t>(loss.kind)];
   for (const auto& [key, value] : arguments_of(loss)) node.attributes.emplace_back(key, attribute(value));
   node.attributes.emplace_back("reduction", std::string("mean"));
   node.output_shapes = {GraphShape{}};
   return node;
-}
-
-// Calls use(node, array) for the node of each parameter and buffer of a layer.
-template <class Use>
-void for_each_array(const Network& network, const Layer& layer, const std::string& device, Use use) {
-  const auto add = [&](const Parameter& array, const char* op, const char* fallback) {
-    GraphNode node{.name = scope_name(layer) + "/" + node_name(leaf_name(array.name), fallback),
-                   .op = op,
-                   .inputs = {},
-                   .device = device,
-                   .attributes = {{"name", array.name}},
-                   .output_shapes = {array.shape}};
-    use(std::move(node), array);
-  };
-  for (const std::size_t index : layer.parameters) add(network.parameters()[index], "Parameter", "parameter");
-  for (const std::size_t index : layer.buffers) add(network.buffers()[index], "Buffer", "buffer");
 }
 
 }  // namespace
@@ -143,17 +114,24 @@ std::string graph_device(const Device& device) {
   return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
 }
 
-tbwriter::Graph network_graph(const Network& network, const Device& device, const LossOptions& loss) {
-  const std::string device_name = graph_device(device);
-  tbwriter::Graph graph;
-  const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
+namespace {
 
+// Calls use(node, layer) for all nodes in their order. `layer`: whose operation the node is, or that has the
+// parameter; kNetworkInput: of none.
+template <class Use>
+void for_each_node(const Network& network, const Device& device, const LossOptions& loss, const Use& use) {
+  const auto add = [&, device_name = graph_device(device)](GraphNode node, std::size_t layer) {
+    node.device = device_name;
+    use(std::move(node), layer);
+  };
   const OuterNames outer(network);
-  add({.name = outer.images,
-       .op = "Input",
-       .inputs = {},
-       .device = device_name,
-       .output_shapes = {batch_of(network.input())}});
+  GraphNode images, labels;
+  images.name = outer.images;
+  labels.name = outer.labels;
+  images.op = labels.op = "Input";
+  images.output_shapes = {batch_of(network.input())};
+  labels.output_shapes = {{-1}};
+  add(std::move(images), kNetworkInput);
   const std::vector<std::string> names = operation_node_names(network);
   const auto source = [&](std::size_t layer) { return layer == kNetworkInput ? outer.images : names[layer]; };
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
@@ -161,33 +139,38 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
     GraphNode operation;
     operation.op = torch_class(layer.type);
     operation.name = names[i];
-    operation.device = device_name;
     for (const std::size_t input : layer.inputs) operation.inputs.push_back(source(input));
     operation.output_shapes = {batch_of(layer.output)};
     for (const auto& [key, value] : layer.arguments) operation.attributes.emplace_back(key, attribute(value));
     std::int64_t parameters = 0;
-    for_each_array(network, layer, device_name, [&](GraphNode node, const Parameter& array) {
-      if (node.op == "Parameter") {
-        node.attributes.emplace_back("parameters", static_cast<std::int64_t>(array.count));
-        parameters += static_cast<std::int64_t>(array.count);
-      }
+    const auto array_node = [&](const Parameter& array, const char* op, const char* fallback) {
+      GraphNode node;
+      node.name = scope_name(layer) + "/" + node_name(leaf_name(array.name), fallback);
+      node.op = op;
+      node.attributes = {{"name", array.name}};
+      node.output_shapes = {array.shape};
       operation.inputs.push_back(node.name);
-      add(std::move(node));
-    });
+      return node;
+    };
+    for (const std::size_t index : layer.parameters) {
+      const auto count = static_cast<std::int64_t>(network.parameters()[index].count);
+      GraphNode node = array_node(network.parameters()[index], "Parameter", "parameter");
+      node.attributes.emplace_back("parameters", count);
+      parameters += count;
+      add(std::move(node), i);
+    }
+    for (const std::size_t index : layer.buffers)
+      add(array_node(network.buffers()[index], "Buffer", "buffer"), i);
     operation.attributes.emplace_back("input_shape", batch_of(layer.input));
     operation.attributes.emplace_back("parameters", parameters);
-    add(std::move(operation));
+    add(std::move(operation), i);
   }
-  add({.name = outer.labels, .op = "Input", .inputs = {}, .device = device_name, .output_shapes = {{-1}}});
+  add(std::move(labels), kNetworkInput);
   GraphNode end = loss_node(loss);
   end.name = outer.loss;
   end.inputs = {source(network.layers().size() - 1), outer.labels};
-  end.device = device_name;
-  add(std::move(end));
-  return graph;
+  add(std::move(end), kNetworkInput);
 }
-
-namespace {
 
 // What a layer took, and whether it was measured together with others.
 struct LayerShare {
@@ -234,41 +217,38 @@ bool shares_times(std::span<const LayerProfile> layers) {
                      [](const LayerProfile& layer) { return layer.seconds == 0 && layer.bytes == 0; });
 }
 
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossOptions& loss) {
+  tbwriter::Graph graph;
+  for_each_node(network, device, loss,
+                [&](GraphNode node, std::size_t) { graph.nodes.push_back(std::move(node)); });
+  return graph;
+}
+
 std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const Device& device,
                                                    std::span<const LayerProfile> layers, std::int64_t samples,
                                                    std::int64_t start_micros) {
   std::vector<tbwriter::NodeProfile> nodes;
-  const std::string device_name = graph_device(device);
-  const auto add = [&](std::string node, std::int64_t micros, std::size_t bytes, GraphShape shape) {
-    nodes.push_back({.node = std::move(node),
-                     .device = device_name,
+  const std::vector<std::string> names = operation_node_names(network);
+  std::unordered_map<std::string_view, const LayerProfile*> profiles;
+  for (const LayerProfile& profile : layers) profiles.emplace(profile.layer, &profile);
+  const std::vector<LayerShare> shares = shares_of(network, profiles, samples);
+  for_each_node(network, device, {}, [&](GraphNode node, std::size_t layer) {
+    if (layer != kNetworkInput && !profiles.contains(network.layers()[layer].name)) return;
+    const bool is_operation = layer != kNetworkInput && node.name == names[layer];
+    GraphShape shape = std::move(node.output_shapes[0]);
+    std::ranges::replace(shape, -1, samples);
+    if (shape.empty()) shape = {1};
+    // Nodes without any time or memory would be drawn as unused parts of the network.
+    const std::size_t bytes = is_operation ? shares[layer].bytes : element_count(shape) * sizeof(float);
+    const std::int64_t micros = is_operation ? std::max(1LL, std::llround(shares[layer].seconds * 1e6)) : 0;
+    nodes.push_back({.node = std::move(node.name),
+                     .device = std::move(node.device),
                      .start_micros = start_micros,
                      .duration_micros = micros,
                      .memory_bytes = static_cast<std::int64_t>(bytes),
                      .output_shapes = {std::move(shape)}});
     start_micros += micros;
-  };
-  // Nodes without any time or memory would be drawn as unused parts of the network.
-  const OuterNames outer(network);
-  const auto count = static_cast<std::size_t>(samples);
-  add(outer.images, 0, count * element_count(network.input()) * sizeof(float),
-      batch_of(network.input(), samples));
-  add(outer.labels, 0, count * sizeof(std::int32_t), {samples});
-  add(outer.loss, 0, sizeof(float), {1});
-
-  const std::vector<std::string> names = operation_node_names(network);
-  std::unordered_map<std::string_view, const LayerProfile*> profiles;
-  for (const LayerProfile& profile : layers) profiles.emplace(profile.layer, &profile);
-  const std::vector<LayerShare> shares = shares_of(network, profiles, samples);
-  for (std::size_t i = 0; i < network.layers().size(); ++i) {
-    const Layer& layer = network.layers()[i];
-    if (!profiles.contains(layer.name)) continue;
-    for_each_array(network, layer, device_name, [&](GraphNode node, const Parameter& array) {
-      add(std::move(node.name), 0, array.count * sizeof(float), array.shape);
-    });
-    const std::int64_t micros = std::max(1LL, std::llround(shares[i].seconds * 1e6));
-    add(names[i], micros, shares[i].bytes, batch_of(layer.output, samples));
-  }
+  });
   return nodes;
 }
 

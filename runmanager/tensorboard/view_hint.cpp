@@ -53,20 +53,18 @@ std::string run_filter(std::span<const std::string> names) {
     for (const std::string_view name : left) {
       for (const std::string_view part : split(name, ',')) ++counts[part];
     }
+    std::erase_if(counts, [&left](const auto& part) { return part.second == left.size(); });
     // The most that fit; if none does, the fewest, and further parts leave fewer still.
-    std::pair<std::string_view, std::size_t> best{};
-    for (const auto& part : counts) {
-      if (part.second == left.size()) continue;
-      const bool fits = part.second <= kMaxTickedRuns, best_fits = best.second <= kMaxTickedRuns;
-      if (best.second == 0 || (fits && !best_fits) ||
-          (fits == best_fits && (fits ? part.second > best.second : part.second < best.second)))
-        best = part;
-    }
-    if (best.second == 0) break;
-    chosen.push_back(best.first);
+    const auto rank = [](const auto& part) {
+      const auto count = static_cast<std::ptrdiff_t>(part.second);
+      return part.second <= kMaxTickedRuns ? count : -count;
+    };
+    const auto best = std::ranges::max_element(counts, {}, rank);
+    if (best == counts.end()) break;
+    chosen.push_back(best->first);
     std::erase_if(left, [&](std::string_view name) {
       const auto parts = split(name, ',');
-      return std::find(parts.begin(), parts.end(), best.first) == parts.end();
+      return std::find(parts.begin(), parts.end(), best->first) == parts.end();
     });
   }
   if (chosen.empty()) return "";
