@@ -20,19 +20,18 @@ void check(std::span<const float> points, std::int64_t dimensions, const Embeddi
                      " values is no whole number of points of " + std::to_string(dimensions) + " dimensions");
   }
   const std::size_t count = points.size() / static_cast<std::size_t>(dimensions);
-  if (!labels.rows.empty() && labels.rows.size() != count) {
-    throw UsageError("an embedding of " + std::to_string(count) + " points has " +
-                     std::to_string(labels.rows.size()) + " rows of labels");
-  }
+  const auto check_number = [count](std::size_t number, const char* what) {
+    if (number != count)
+      throw UsageError("an embedding of " + std::to_string(count) + " points has " + std::to_string(number) +
+                       what);
+  };
+  if (!labels.rows.empty()) check_number(labels.rows.size(), " rows of labels");
+  if (!pictures.pixels.empty()) check_number(static_cast<std::size_t>(pictures.size.count), " pictures");
   for (const auto& row : labels.rows) {
     const std::size_t columns = labels.header.empty() ? 1 : labels.header.size();
     if (row.size() == columns) continue;
     throw UsageError("a row of an embedding's labels has " + std::to_string(row.size()) +
                      " columns, but the header " + std::to_string(columns));
-  }
-  if (!pictures.pixels.empty() && pictures.size.count != static_cast<std::int64_t>(count)) {
-    throw UsageError("an embedding of " + std::to_string(count) + " points has " +
-                     std::to_string(pictures.size.count) + " pictures");
   }
 }
 

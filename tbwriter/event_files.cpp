@@ -11,8 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <istream>
-#include <memory>
+#include <regex>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -43,14 +42,6 @@ std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t mos
   return bytes;
 }
 
-std::string read_prefix(const std::filesystem::path& file, std::uint64_t bytes) {
-  const std::unique_ptr<std::istream> in = open_regular_stream(file);
-  std::string prefix(bytes, '\0');
-  in->read(prefix.data(), static_cast<std::streamsize>(bytes));
-  if (!*in) throw DataError(file.string() + ": cannot read: " + (in->bad() ? std::strerror(errno) : "cut"));
-  return prefix;
-}
-
 }  // namespace
 
 std::vector<std::string> list_event_files(const std::filesystem::path& directory) {
@@ -68,24 +59,9 @@ std::vector<std::string> list_event_files(const std::filesystem::path& directory
 }
 
 bool is_event_file_name(std::string_view name) {
-  constexpr std::size_t kCounterDigits = 6;
-  if (!name.starts_with(kPrefix)) return false;
-  name.remove_prefix(kPrefix.size());
-  const auto only_digits = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  // The host may have dots, so the process and the counter are looked for from the end.
-  const auto cut_last = [&name] {
-    const std::size_t dot = name.rfind('.');
-    if (dot == std::string_view::npos) return std::string_view();
-    const std::string_view last = name.substr(dot + 1);
-    name = name.substr(0, dot);
-    return last;
-  };
-  const std::string_view counter = cut_last(), process = cut_last();
-  return counter.size() >= kCounterDigits && only_digits(counter) && only_digits(process) &&
-         name.size() > kSecondDigits + 1 && only_digits(name.substr(0, kSecondDigits)) &&
-         name[kSecondDigits] == '.';
+  static const std::regex pattern(R"(\.\d{10}\..+\.\d+\.\d{6,})");
+  constexpr std::size_t kEnd = kPrefix.size() - 1;  // before the dot
+  return name.starts_with(kPrefix) && std::regex_match(name.begin() + kEnd, name.end(), pattern);
 }
 
 std::string new_event_file_name(const std::vector<std::string>& existing, double now) {
@@ -131,12 +107,12 @@ FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePositio
   const std::filesystem::path old = log_dir / position.file;
   std::error_code error;
   if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
-  const std::uint64_t whole = whole_records(old, position.bytes);
-  if (whole == 0) return {};
-  write_file_atomically(temporary, read_prefix(old, whole));
+  const std::string whole = read_file(old).substr(0, whole_records(old, position.bytes));
+  if (whole.empty()) return {};
+  write_file_atomically(temporary, whole);
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole};
+  FilePosition copy{new_event_file_name(list_event_files(log_dir), now), whole.size()};
   std::filesystem::rename(temporary, log_dir / copy.file, error);
   if (error) throw IoError((log_dir / copy.file).string() + ": cannot create: " + error.message());
   sync_directory(log_dir);

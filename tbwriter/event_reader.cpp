@@ -122,25 +122,22 @@ DecodedImage decode_image(std::string_view message) {
   return image;
 }
 
-void decode_metadata(std::string_view metadata, DecodedValue& value) {
-  each_field(metadata, [&](const Field& field) {
-    if (field.number != 1) return;
-    each_field(field.as_bytes(), [&](const Field& part) {
-      if (part.number == 1) value.plugin = part.as_bytes();
-      if (part.number == 2) value.plugin_content = part.as_bytes();
-    });
-  });
-}
-
 DecodedValue decode_value(std::string_view message) {
   DecodedValue value;
-  std::string_view tensor;
+  std::string_view tensor, metadata, plugin;
   each_field(message, [&](const Field& field) {
     if (field.number == 1) value.tag = field.as_bytes();
     if (field.number == 2 && field.type == wire::kFixed32) value.scalar = field.as_float();
     if (field.number == 4) value.image = decode_image(field.as_bytes());
     if (field.number == 8) tensor = field.as_bytes();
-    if (field.number == 9) decode_metadata(field.as_bytes(), value);
+    if (field.number == 9) metadata = field.as_bytes();
+  });
+  each_field(metadata, [&](const Field& field) {
+    if (field.number == 1) plugin = field.as_bytes();
+  });
+  each_field(plugin, [&](const Field& field) {
+    if (field.number == 1) value.plugin = field.as_bytes();
+    if (field.number == 2) value.plugin_content = field.as_bytes();
   });
   if (!tensor.empty()) decode_tensor(tensor, value);
   return value;
@@ -183,27 +180,14 @@ void decode_end(std::string_view message, DecodedSession& session) {
 }  // namespace
 
 const char* describe(ReadEnd end) {
-  switch (end) {
-    case ReadEnd::kEnd:
-      return "is whole";
-    case ReadEnd::kTornTail:
-      return "ends within a record";
-    case ReadEnd::kZeroTail:
-      return "ends in zero bytes";
-    case ReadEnd::kBadPayload:
-      return "has a damaged record";
-    case ReadEnd::kBadLength:
-      return "has a damaged length; what follows cannot be read";
-  }
-  return "";
+  constexpr const char* kTexts[] = {"is whole", "ends within a record", "ends in zero bytes",
+                                    "has a damaged record",
+                                    "has a damaged length; what follows cannot be read"};
+  return kTexts[static_cast<std::size_t>(end)];
 }
 
-EventReader::EventReader(const std::filesystem::path& file) : name_(file.string()), chunk_(kFirstChunk) {
-  stream_ = open_regular_stream(file);
-}
-
-EventReader::EventReader(std::unique_ptr<std::istream> stream, std::string name)
-    : name_(std::move(name)), stream_(std::move(stream)), chunk_(kFirstChunk) {}
+EventReader::EventReader(const std::filesystem::path& file)
+    : name_(file.string()), stream_(open_regular_stream(file)), chunk_(kFirstChunk) {}
 
 bool EventReader::read_more(std::size_t wanted) {
   buffer_.erase(0, begin_);

@@ -26,9 +26,6 @@ class EventReader {
   /// Throws DataError if the file cannot be opened, or is a pipe, a device or a directory.
   explicit EventReader(const std::filesystem::path& file);
 
-  /// Reads from a stream; `name` names the file in messages.
-  EventReader(std::unique_ptr<std::istream> stream, std::string name);
-
   /// Returns the payload of the next record, a serialised Event, valid until the next call; nothing if there
   /// is none, and end() says why. Throws DataError if reading fails.
   std::optional<std::string_view> next();

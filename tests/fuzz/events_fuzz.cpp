@@ -3,14 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
+#include "tests/support/memory_file.h"
 
 namespace {
 
@@ -37,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     append_record(file, bytes);
     file += bytes;  // a whole record, then damage
   }
-  EventReader reader(std::make_unique<std::istringstream>(file), "FILE");
+  const sweep::test::MemoryFile memory(file);
+  EventReader reader(memory.path());
   std::size_t whole = 0;
   do {
     while (const auto payload = reader.next()) {
