@@ -10,16 +10,22 @@ namespace sweep::tbwriter {
 namespace {
 
 std::string encode_chart(const Chart& chart) {
-  Message message, content;
+  Message message, lines;
   message.text(1, chart.title);
-  if (const auto* lines = std::get_if<MultilineChart>(&chart.content)) {
-    content.repeated(1, lines->tags, [](const std::string& tag) { return valid_utf8(tag); });
-    return message.message(2, content.take()).take();
+  if (!chart.has_bands) {
+    lines.repeated(1, chart.tags, valid_utf8);
+    return message.message(2, lines.take()).take();
   }
-  content.repeated(1, std::get<MarginChart>(chart.content).series, [](const MarginSeries& series) {
-    return Message().text(1, series.value).text(2, series.lower).text(3, series.upper).take();
-  });
-  return message.message(3, content.take()).take();
+  if (chart.tags.size() % 3 != 0) {
+    throw UsageError("a chart with bands has " + std::to_string(chart.tags.size()) +
+                     " tags, but needs 3 for every line");
+  }
+  for (std::size_t i = 0; i < chart.tags.size(); i += 3) {
+    Message line;
+    for (std::uint32_t part = 0; part < 3; ++part) line.text(part + 1, chart.tags[i + part]);
+    lines.message(1, line.take());
+  }
+  return message.message(3, lines.take()).take();
 }
 
 std::string encode_category(const ChartCategory& category) {
@@ -30,22 +36,18 @@ std::string encode_category(const ChartCategory& category) {
       .take();
 }
 
-// TensorBoard would drop a number that is not finite from the row but make the column's range NaN. A
-// null_value makes it fail where the column is sorted or filtered.
-bool is_shown(const HParamValue& value) {
-  const auto* number = std::get_if<double>(&value);
-  return number != nullptr ? std::isfinite(*number) : !std::holds_alternative<std::nullptr_t>(value);
-}
-
-// google.protobuf.Value of one that is shown.
+// google.protobuf.Value; "" of nullptr and of a number that is not finite. TensorBoard would drop such a
+// number from the row but make the column's range NaN, and a null_value makes it fail where the column is
+// sorted or filtered.
 std::string encode_value(const HParamValue& value) {
   Message message;
-  if (const auto* flag = std::get_if<bool>(&value)) return message.always(4, std::int64_t{*flag}).take();
-  if (const auto* text = std::get_if<std::string>(&value))
-    return message.message(3, valid_utf8(*text)).take();
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  return message.always(2, integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value))
-      .take();
+  if (const auto* flag = std::get_if<bool>(&value)) message.always(4, std::int64_t{*flag});
+  if (const auto* text = std::get_if<std::string>(&value)) message.message(3, valid_utf8(*text));
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    message.always(2, static_cast<double>(*integer));
+  const auto* number = std::get_if<double>(&value);
+  if (number != nullptr && std::isfinite(*number)) message.always(2, *number);
+  return message.take();
 }
 
 std::string encode_info(const HParamInfo& info) {
@@ -54,7 +56,8 @@ std::string encode_info(const HParamInfo& info) {
   message.integer(4, static_cast<int>(info.type));
   if (!info.discrete.empty()) {
     for (const HParamValue& value : info.discrete) {
-      if (is_shown(value)) domain.message(1, encode_value(value));
+      const std::string choice = encode_value(value);
+      if (!choice.empty()) domain.message(1, choice);
     }
     message.message(5, domain.take());
   } else if (info.interval) {
@@ -79,8 +82,8 @@ void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<doub
   for (const auto& [name, value] : hparams) {
     if (name.empty()) throw UsageError("a hyperparameter has no name");
     if (!names.insert(name).second) throw UsageError("the hyperparameter " + name + " is given twice");
-    if (!is_shown(value)) continue;
-    start.message(1, Message().message(1, valid_utf8(name)).message(2, encode_value(value)).take());
+    const std::string cell = encode_value(value);
+    if (!cell.empty()) start.message(1, Message().message(1, valid_utf8(name)).message(2, cell).take());
   }
   start.real(5, state_->time_of(start_time));
   state_->add_plugin_record("_hparams_/session_start_info", "hparams",

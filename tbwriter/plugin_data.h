@@ -96,28 +96,14 @@ struct NodeProfile {
   std::vector<GraphShape> output_shapes = {};  // without unknown extents
 };
 
-/// Several tags in one chart. Each is a regular expression that is matched at the start of a tag; end it with
-/// "$" to match one tag exactly.
-struct MultilineChart {
-  std::vector<std::string> tags = {};
-};
-
-/// A line with a band around it: three tags, which must have the same steps.
-struct MarginSeries {
-  std::string value = {};
-  std::string lower = {};
-  std::string upper = {};
-};
-
-/// Lines with bands in one chart.
-struct MarginChart {
-  std::vector<MarginSeries> series = {};
-};
-
-/// One chart.
+/// One chart of several tags.
 struct Chart {
   std::string title = {};
-  std::variant<MultilineChart, MarginChart> content = {};
+  /// Regular expressions, each matched at the start of a tag; end one with "$" to match one tag exactly.
+  std::vector<std::string> tags = {};
+  /// Whether each line has a band around it. Then `tags` are those of the value, the lower and the upper end,
+  /// three per line, which must have the same steps.
+  bool has_bands = false;
 };
 
 /// A titled group of charts.

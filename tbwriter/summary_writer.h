@@ -185,7 +185,8 @@ class SummaryWriter {
   void add_tensor(std::string_view tag, const Values& values, std::span<const std::int64_t> shape,
                   std::int64_t step = 0, const Details& details = {});
 
-  /// Adds the layout of the Custom Scalars tab.
+  /// Adds the layout of the Custom Scalars tab. Throws UsageError for a chart with bands that does not have
+  /// three tags for every line.
   void add_custom_scalars_layout(const CustomScalarsLayout& layout);
 
   /// Returns when everything added so far is written to the file. Throws IoError, naming the file.

@@ -80,16 +80,13 @@ void check_mesh(const Mesh& mesh) {
   }
 }
 
-// Whether all extents are >= 0 and their product is `count`. Divides, because the product may overflow.
+// Whether all extents are >= 0 and their product is `count`.
 bool fits(std::span<const std::int64_t> shape, std::size_t count) {
-  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; })) return false;
-  if (std::ranges::find(shape, 0) != shape.end()) return count == 0;
-  std::uint64_t elements = 1;
+  std::int64_t elements = 1;
   for (const std::int64_t extent : shape) {
-    if (static_cast<std::uint64_t>(extent) > count / elements) return false;
-    elements *= static_cast<std::uint64_t>(extent);
+    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) return false;
   }
-  return elements == count;
+  return static_cast<std::size_t>(elements) == count;
 }
 
 }  // namespace

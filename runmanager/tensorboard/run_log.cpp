@@ -211,7 +211,7 @@ void RunLog::begin(const nlohmann::ordered_json& provenance) {
 
 tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) {
   const auto chart = [](const char* title, const std::string& key) {
-    return tbwriter::Chart{title, tbwriter::MultilineChart{{fmt::format("{}$", metric_named(key).tag)}}};
+    return tbwriter::Chart{title, {fmt::format("{}$", metric_named(key).tag)}};
   };
   // Lines of one run have one colour, so training and validation are charts side by side.
   const auto category = [&](const char* title, const std::string& key) {

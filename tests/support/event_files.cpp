@@ -5,6 +5,7 @@
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
+#include "tbwriter/summary_writer.h"
 #include "tests/support/data_files.h"
 
 namespace sweep::tbwriter {
@@ -51,6 +52,20 @@ std::vector<proto::Event> read_run(const std::filesystem::path& directory) {
     for (proto::Event& event : read_events(directory / name)) events.push_back(std::move(event));
   }
   return events;
+}
+
+proto::Event event_of(const AddToWriter& add) {
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run", {.clock = [] { return 5.0; }});
+  add(writer);
+  writer.flush();
+  EventReader reader(writer.path());
+  std::string payload;
+  while (const auto record = reader.next()) payload = *record;
+  proto::Event event;
+  EXPECT_TRUE(event.ParseFromString(payload));
+  EXPECT_EQ(event.SerializeAsString(), payload);
+  return event;
 }
 
 std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events,

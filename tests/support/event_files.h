@@ -6,6 +6,8 @@
 
 namespace sweep::tbwriter {
 
+class SummaryWriter;
+
 using test::from_hex;
 /// Bytes as two hexadecimal digits each.
 std::string to_hex(const std::string& bytes);
@@ -22,6 +24,11 @@ std::vector<proto::Event> read_events(const std::filesystem::path& file);
 
 /// The events of all event files of a directory, in the order of the files.
 std::vector<proto::Event> read_run(const std::filesystem::path& directory);
+
+/// The last event that `add` makes a writer write whose clock says 5. Fails the test unless the event has the
+/// bytes that protobuf would have written.
+using AddToWriter = std::function<void(SummaryWriter&)>;
+proto::Event event_of(const AddToWriter& add);
 
 /// The values that the events hold for a tag.
 std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events, const std::string& tag);

@@ -5,104 +5,81 @@
 #include "proto/tensorboard/hparams.pb.h"
 #include "proto/tensorboard/plugins.pb.h"
 #include "proto/tensorboard/summary.pb.h"
-#include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
 
 namespace sweep::tbwriter::encoding_test {
 
-// Fails the test unless `bytes` are the message that has this text.
+proto::Summary::Value value_of(const AddToWriter& add) { return event_of(add).summary().value(0); }
+std::string content_of(const AddToWriter& add) { return value_of(add).metadata().plugin_data().content(); }
+
+// Fails the test unless `bytes` are the message that has this text, as protobuf would have written it;
+// messages with maps may have another order.
 template <class Message>
-void expect_message(const std::string& bytes, const std::string& text) {
+void expect_encoded(const std::string& bytes, const std::string& text, bool has_map = false) {
   Message expected, message;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &expected));
   ASSERT_TRUE(message.ParseFromString(bytes));
   EXPECT_EQ(message.DebugString(), expected.DebugString());
+  if (!has_map) {
+    EXPECT_EQ(expected.SerializeAsString(), bytes);
+  }
 }
 
-// The same, and what protobuf would have written: for messages without maps, which have no order.
-template <class Message>
-void expect_encoded(const std::string& bytes, const std::string& text) {
-  expect_message<Message>(bytes, text);
-  Message expected;
-  google::protobuf::TextFormat::ParseFromString(text, &expected);
-  EXPECT_EQ(expected.SerializeAsString(), bytes);
-}
+const std::vector<float> kNumbers = {1, 2};
+const std::vector<std::int64_t> kShape = {2, 1};
 
-using Add = std::function<void(SummaryWriter&)>;
-
-// The last event that `add` makes a writer write, when it is the time 5. Fails the test unless it has the
-// bytes that protobuf would have written.
-proto::Event event_of(const Add& add) {
-  const TemporaryDirectory directory;
-  SummaryWriter writer(directory / "run", {.clock = [] { return 5.0; }});
-  add(writer);
-  writer.flush();
-  EventReader reader(writer.path());
-  std::string payload;
-  while (const auto record = reader.next()) payload = *record;
-  proto::Event event;
-  EXPECT_TRUE(event.ParseFromString(payload));
-  EXPECT_EQ(event.SerializeAsString(), payload);
-  return event;
-}
-
-proto::Summary::Value value_of(const Add& add) { return event_of(add).summary().value(0); }
-std::string content_of(const Add& add) { return value_of(add).metadata().plugin_data().content(); }
-
-TEST(EncodeMetadata, IsASummaryMetadata) {
-  const float samples[] = {0};
-  const auto value = value_of([&](SummaryWriter& writer) {
-    writer.add_audio("t", samples, 1, 1, 0, {.display_name = "A name", .description = "*Text* \xFF"});
-  });
-  expect_encoded<proto::SummaryMetadata>(value.metadata().SerializeAsString(), R"(
-      plugin_data { plugin_name: "audio" content: "\020\013" }
-      display_name: "A name" summary_description: "*Text* \357\277\275"
-      data_class: DATA_CLASS_BLOB_SEQUENCE)");
-}
-
-std::string histogram_of(const Histogram& counts) {
-  return value_of([&](SummaryWriter& writer) { writer.add_histogram_counts("t", counts); })
-      .histo()
-      .SerializeAsString();
-}
-
-TEST(EncodeHistogram, IsAHistogram) {
-  expect_encoded<proto::Histogram>(histogram_of({-1.5, 2.5, 7, 3.25, 12.5, {-1, 0, 3}, {2, 0, 5}}), R"(
-      min: -1.5 max: 2.5 num: 7 sum: 3.25 sum_squares: 12.5 bucket_limit: [-1, 0, 3] bucket: [2, 0, 5])");
-  EXPECT_EQ(histogram_of({}), "");
-}
-
-TEST(EncodeHistogram, KeepsToTheRangeOfFloats) {
-  expect_encoded<proto::Histogram>(
-      histogram_of({-1e300, 1e200, 2, -1e300, 1e39, {-1e299, 1, 1e200}, {1, 0, 1}}), R"(
-      min: -3.4028234663852886e38 max: 3.4028234663852886e38 num: 2 sum: -1e300 sum_squares: 1e39
-      bucket_limit: [-3.4028234663852886e38, 1, 3.4028234663852886e38] bucket: [1, 0, 1])");
-}
-
-TEST(EncodeTensor, HasTypeAndShape) {
-  const auto tensor_of = [](const Add& add) { return value_of(add).tensor().SerializeAsString(); };
-  const std::int64_t shape[] = {2, 1};
-  const std::vector<float> values{1, 2};
-  const auto add_tensor = [&](SummaryWriter& writer) { writer.add_tensor("t", values, shape); };
-  expect_encoded<proto::Tensor>(tensor_of(add_tensor), R"(
-      dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 1 } }
-      tensor_content: "\000\000\200\077\000\000\000\100")");
-  expect_encoded<proto::Tensor>(tensor_of([](SummaryWriter& writer) { writer.add_text("t", ""); }),
-                                R"(dtype: DT_STRING tensor_shape {} string_val: "")");
-}
-
-TEST(EncodeAudio, HasTheHeaderAndSamplesOfAWavFile) {
+TEST(Encode, WritesTheMessageOfEachKind) {
   const float samples[] = {0, 1, -1, 0.5f, 2, std::numeric_limits<float>::quiet_NaN()};
-  const auto audio =
-      value_of([&](SummaryWriter& writer) { writer.add_audio("t", samples, 8000, 2); }).audio();
-  expect_encoded<proto::Summary::Audio>(audio.SerializeAsString(), R"(
-      sample_rate: 8000 num_channels: 2 length_frames: 3 content_type: "audio/wav"
-      encoded_audio_string: "RIFF\060\000\000\000WAVEfmt \020\000\000\000\001\000\002\000"
-                            "\100\037\000\000\000\175\000\000\004\000\020\000data\014\000\000\000"
-                            "\000\000\377\177\001\200\000\100\377\177\000\000")");
+  const Details details = {.display_name = "A name", .description = "*Text* \xFF"};
+  const EncodedImage image = {.width = 3, .height = 2, .channels = 1, .bytes = "png"};
+  const Histogram histogram = {-1.5, 2.5, 7, 3.25, 12.5, {-1, 0, 3}, {2, 0, 5}};
+  const Histogram huge = {-1e300, 1e200, 2, -1e300, 1e39, {-1e299, 1, 1e200}, {1, 0, 1}};
+  const std::pair<AddToWriter, const char*> rows[] = {
+      {[&](SummaryWriter& writer) { writer.add_scalar_tensor("t", 1); },
+       R"(tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: "\000\000\200\077" }
+          metadata { plugin_data { plugin_name: "scalars" } data_class: DATA_CLASS_SCALAR })"},
+      {[&](SummaryWriter& writer) { writer.add_histogram_counts("t", histogram); },
+       R"(histo { min: -1.5 max: 2.5 num: 7 sum: 3.25 sum_squares: 12.5 bucket_limit: [-1, 0, 3]
+                  bucket: [2, 0, 5] })"},
+      {[&](SummaryWriter& writer) { writer.add_histogram("t", std::vector<float>()); }, "histo {}"},
+      // TensorBoard has floats.
+      {[&](SummaryWriter& writer) { writer.add_histogram_counts("t", huge); },
+       R"(histo { min: -3.4028234663852886e38 max: 3.4028234663852886e38 num: 2 sum: -1e300 sum_squares: 1e39
+                  bucket_limit: [-3.4028234663852886e38, 1, 3.4028234663852886e38] bucket: [1, 0, 1] })"},
+      {[&](SummaryWriter& writer) { writer.add_image("t", image, 0, details); },
+       R"(image { height: 2 width: 3 colorspace: 1 encoded_image_string: "png" }
+          metadata { plugin_data { plugin_name: "images" } display_name: "A name"
+                     summary_description: "*Text* \357\277\275" data_class: DATA_CLASS_BLOB_SEQUENCE })"},
+      {[&](SummaryWriter& writer) {
+         writer.add_images("t", {{image, image}});
+       },
+       R"(tensor { dtype: DT_STRING tensor_shape { dim { size: 4 } } string_val: ["3", "2", "png", "png"] }
+          metadata { plugin_data { plugin_name: "images" } data_class: DATA_CLASS_BLOB_SEQUENCE })"},
+      {[&](SummaryWriter& writer) { writer.add_audio("t", samples, 8000, 2); },
+       R"(audio { sample_rate: 8000 num_channels: 2 length_frames: 3 content_type: "audio/wav"
+                  encoded_audio_string: "RIFF\060\000\000\000WAVEfmt \020\000\000\000\001\000\002\000"
+                                        "\100\037\000\000\000\175\000\000\004\000\020\000data\014\000\000\000"
+                                        "\000\000\377\177\001\200\000\100\377\177\000\000" }
+          metadata { plugin_data { plugin_name: "audio" content: "\020\013" }
+                     data_class: DATA_CLASS_BLOB_SEQUENCE })"},
+      {[&](SummaryWriter& writer) { writer.add_text("t", ""); },
+       R"(tensor { dtype: DT_STRING tensor_shape {} string_val: "" }
+          metadata { plugin_data { plugin_name: "text" } data_class: DATA_CLASS_TENSOR })"},
+      {[&](SummaryWriter& writer) { writer.add_tensor("t", kNumbers, kShape); },
+       R"(tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 1 } }
+                   tensor_content: "\000\000\200\077\000\000\000\100" }
+          metadata { plugin_data { plugin_name: "tensor" } data_class: DATA_CLASS_TENSOR })"}};
+  for (const auto& [add, text] : rows) {
+    expect_encoded<proto::Summary::Value>(value_of(add).SerializeAsString(),
+                                          std::string("tag: \"t\" ") + text);
+  }
+}
+
+TEST(Encode, RefusesSoundsThatNoFileCanHold) {
   const TemporaryDirectory directory;
   SummaryWriter writer(directory / "run");
+  const float samples[6] = {};
   EXPECT_THROW(writer.add_audio("t", samples, 8000, 4), UsageError);
   EXPECT_THROW(writer.add_audio("t", samples, 0, 1), UsageError);
   EXPECT_THROW(writer.add_audio("t", samples, 8000, 65536), UsageError);
@@ -128,7 +105,7 @@ TEST(EncodeSession, KeepsTypesAlsoOfFalseZeroAndEmptyAndLeavesOutWhatHasNoCell) 
                         {"nan", std::numeric_limits<double>::quiet_NaN()},
                         {"none", nullptr}};
   const auto start = content_of([&](SummaryWriter& writer) { writer.add_hparams_start(hparams, 12.5); });
-  expect_message<proto::HParamsPluginData>(start, R"(
+  expect_encoded<proto::HParamsPluginData>(start, R"(
       session_start_info {
         hparams { key: "lr" value { number_value: 0.01 } }
         hparams { key: "zero" value { number_value: 0 } }
@@ -138,7 +115,8 @@ TEST(EncodeSession, KeepsTypesAlsoOfFalseZeroAndEmptyAndLeavesOutWhatHasNoCell) 
         hparams { key: "device" value { string_value: "cpu" } }
         hparams { key: "empty" value { string_value: "" } }
         start_time_secs: 12.5
-      })");
+      })",
+                                           true);
   const auto end =
       content_of([](SummaryWriter& writer) { writer.add_hparams_end(SessionStatus::kFailure, 99.5); });
   expect_encoded<proto::HParamsPluginData>(end,
@@ -173,11 +151,9 @@ TEST(EncodeExperiment, HasColumnsAndDomains) {
 }
 
 TEST(EncodeLayout, HasCategoriesAndCharts) {
-  const CustomScalarsLayout layout{{"losses",
-                                    {{"loss", MultilineChart{{"Loss/train$", "Loss/validation$"}}},
-                                     {"band", MarginChart{{{"a", "b", "c"}}}}},
-                                    true},
-                                   {"empty", {}}};
+  const CustomScalarsLayout layout{
+      {"losses", {{"loss", {"Loss/train$", "Loss/validation$"}}, {"band", {"a", "b", "c"}, true}}, true},
+      {"empty", {}}};
   const auto add = [&](SummaryWriter& writer) { writer.add_custom_scalars_layout(layout); };
   expect_encoded<proto::Layout>(value_of(add).tensor().string_val(0), R"(
       category {
@@ -186,6 +162,15 @@ TEST(EncodeLayout, HasCategoriesAndCharts) {
         chart { title: "band" margin { series { value: "a" lower: "b" upper: "c" } } }
       }
       category { title: "empty" })");
+}
+
+TEST(EncodeLayout, RefusesALineWithoutItsBand) {
+  const TemporaryDirectory directory;
+  SummaryWriter writer(directory / "run");
+  EXPECT_THAT(message_of<UsageError>([&] {
+                writer.add_custom_scalars_layout({{"losses", {{"band", {"a", "b", "c", "d"}, true}}}});
+              }),
+              HasSubstr("4 tags, but needs 3 for every line"));
 }
 
 Graph small_graph() {
@@ -205,7 +190,7 @@ Graph small_graph() {
 
 TEST(EncodeGraph, HasNodesEdgesAttributesAndShapes) {
   const auto add = [](SummaryWriter& writer) { writer.add_graph(small_graph()); };
-  expect_message<proto::GraphDef>(event_of(add).graph_def(), R"(
+  expect_encoded<proto::GraphDef>(event_of(add).graph_def(), R"(
       node {
         name: "input" op: "Placeholder" device: "/device:CPU:0"
         attr { key: "_output_shapes" value { list { shape {
@@ -223,7 +208,8 @@ TEST(EncodeGraph, HasNodesEdgesAttributesAndShapes) {
         attr { key: "_output_shapes" value { list { shape { dim { size: 6 } } shape {} } } }
         attr { key: "output_shapes" value { s: "[6], []" } }
       }
-      versions { producer: 22 })");
+      versions { producer: 22 })",
+                                  true);
 }
 
 TEST(EncodeGraph, RefusesWhatTensorBoardWouldDrawWrongly) {
@@ -299,6 +285,8 @@ TEST(AddPrCurve, MatchesPyTorch) {
                                     0.6f, 2 / 3.0f, 2 / 3.0f, 1,        1,          // precision
                                     1,    2 / 3.0f, 2 / 3.0f, 1 / 3.0f, 1 / 3.0f};  // recall
   EXPECT_EQ(curve_of(labels, scores, 5), bytes_of(expected));
+  const auto add = [&](SummaryWriter& writer) { writer.add_pr_curve("t", labels, scores, 2, 11); };
+  expect_encoded<proto::PrCurvePluginData>(content_of(add), "num_thresholds: 11");
 }
 
 TEST(AddPrCurve, WeighsSamples) {

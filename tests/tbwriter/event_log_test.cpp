@@ -53,11 +53,6 @@ void append(EventLog& log, int count) {
     log.append([](std::string& buffer) { append_record(buffer, std::string(84, 'x')); });  // 100 bytes
 }
 
-template <class Call>
-std::string failure_of(Call call) {
-  return test::message_of<IoError>(call);
-}
-
 double seconds_of(const std::function<void()>& call) {
   const auto start = Clock::now();
   call();
@@ -89,11 +84,11 @@ TEST_F(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuc
   append(*log, 40);
   // The 41st finds the queue full, waits 200 ms and is refused; those after it do not wait any more.
   EXPECT_GE(seconds_of([&] { append(*log, 960); }), 0.2);
-  const std::string message = failure_of([&] { log->flush(false); });
+  const std::string message = message_of<IoError>([&] { log->flush(false); });
   EXPECT_THAT(message, HasSubstr(log->path().string()));
   EXPECT_THAT(message, HasSubstr("the disk has taken nothing for 200 ms while 4000 bytes wait for it"));
   EXPECT_THAT(message, HasSubstr("1000 events are not in the file"));
-  EXPECT_THAT(failure_of([&] { log->close(); }), HasSubstr("taken nothing"));
+  EXPECT_THAT(message_of<IoError>([&] { log->close(); }), HasSubstr("taken nothing"));
   const std::filesystem::path path = log->path();
   disk.go_on();
   wait_for_end(log);
@@ -106,7 +101,7 @@ TEST_F(EventLog, FlushAndCloseDoNotWaitForEverEither) {
     StuckDisk disk;
     auto log = open_log(own.path(), small_queue(200ms), disk.write());
     append(*log, 3);
-    const std::string message = failure_of([&] { flush ? log->flush(true) : log->close(); });
+    const std::string message = message_of<IoError>([&] { flush ? log->flush(true) : log->close(); });
     EXPECT_THAT(message, HasSubstr("3 events are not in the file"));
     if (flush) {
       EXPECT_THROW(log->close(), IoError);
@@ -144,10 +139,10 @@ TEST_F(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
   };
   auto log = open_log(directory.path(), unhurried(1s), write);
   append(*log, 100);
-  EXPECT_THAT(failure_of([&] { log->flush(false); }),
+  EXPECT_THAT(message_of<IoError>([&] { log->flush(false); }),
               AllOf(HasSubstr("No space left on device"), HasSubstr("90 events are not in the file")));
   append(*log, 5);
-  EXPECT_THAT(failure_of([&] { log->close(); }), HasSubstr("95 events are not in the file"));
+  EXPECT_THAT(message_of<IoError>([&] { log->close(); }), HasSubstr("95 events are not in the file"));
   EXPECT_EQ(check_events_file(log->path()).records, 1u + 10u);
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }

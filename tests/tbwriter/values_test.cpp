@@ -56,28 +56,18 @@ TEST(Values, OfEveryTypeMakeTheSameHistogram) {
     expect_same(values, floats);
 }
 
-struct Written {
-  proto::Tensor tensor;
-  proto::SummaryMetadata metadata;
-};
-
-Written written(const Values& values, const std::vector<std::int64_t>& shape) {
-  const TemporaryDirectory directory;
-  {
-    SummaryWriter writer(directory / "run");
+proto::Summary::Value written(const Values& values, const std::vector<std::int64_t>& shape) {
+  const auto add = [&](SummaryWriter& writer) {
     writer.add_tensor("t", values, shape, 3, {.description = "numbers"});
-    writer.close();
-  }
-  const auto found = values_of(read_run(directory / "run"), "t");
-  EXPECT_EQ(found.size(), 1u);
-  return found.empty() ? Written{} : Written{found[0].tensor(), found[0].metadata()};
+  };
+  return event_of(add).summary().value(0);
 }
 
 // Fails the test unless the values are written as `type`, and have the bytes of `kept`.
 template <class Number>
 void expect_tensor(const Values& values, const std::vector<std::int64_t>& shape, proto::DataType type,
                    const std::vector<Number>& kept) {
-  const proto::Tensor tensor = written(values, shape).tensor;
+  const proto::Tensor tensor = written(values, shape).tensor();
   EXPECT_EQ(tensor.dtype(), type);
   std::vector<std::int64_t> extents;
   for (const auto& dim : tensor.tensor_shape().dim()) extents.push_back(dim.size());
@@ -110,7 +100,7 @@ TEST(AddTensor, StoresBFloat16AsFloatsThatEveryReaderKnows) {
 }
 
 TEST(AddTensor, HasTheMetadataOfPyTorchsWriter) {
-  const proto::SummaryMetadata metadata = written(std::vector<float>{1}, {1}).metadata;
+  const proto::SummaryMetadata metadata = written(std::vector<float>{1}, {1}).metadata();
   EXPECT_EQ(metadata.plugin_data().plugin_name(), "tensor");
   EXPECT_EQ(metadata.data_class(), proto::DATA_CLASS_TENSOR);
   EXPECT_EQ(metadata.summary_description(), "numbers");

@@ -11,11 +11,6 @@
 
 namespace sweep::tbwriter::writer_failure_test {
 
-template <class Call>
-std::string failure_of(Call call) {
-  return test::message_of<IoError>(call);
-}
-
 using WriterFailure = test::InDirectory;
 using SummaryWriterLongRun = test::InDirectory;
 
@@ -27,11 +22,11 @@ TEST_F(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePathAndLeavesWholeRec
   // What comes with it would end the process, but the writer's thread blocks all signals.
   std::signal(SIGXFSZ, SIG_DFL);
   for (int step = 1; step < 1000; ++step) writer.add_scalar("s", step, step);
-  EXPECT_THAT(failure_of([&] { writer.flush(); }),
+  EXPECT_THAT(message_of<IoError>([&] { writer.flush(); }),
               HasSubstr(writer.path().string() + ": cannot write: File too large"));
   EXPECT_NO_THROW(writer.add_scalar("s", 1000, 1000));
-  EXPECT_THAT(failure_of([&] { writer.flush(); }), HasSubstr("File too large"));
-  EXPECT_THAT(failure_of([&] { writer.close(); }), HasSubstr("File too large"));
+  EXPECT_THAT(message_of<IoError>([&] { writer.flush(); }), HasSubstr("File too large"));
+  EXPECT_THAT(message_of<IoError>([&] { writer.close(); }), HasSubstr("File too large"));
   EXPECT_NO_THROW(writer.close());
   const FileCheck check = check_events_file(writer.path());
   EXPECT_EQ(check.end, ReadEnd::kEnd);
@@ -42,7 +37,8 @@ TEST_F(WriterFailure, IsKeptAndThrownByFlushAndCloseWithThePathAndLeavesWholeRec
 TEST_F(WriterFailure, OfADiskWithoutRoomComesFromTheConstructorUntilThereIsRoom) {
   {
     const test::ResourceLimit full_disk(RLIMIT_FSIZE, 10);
-    EXPECT_THAT(failure_of([&] { SummaryWriter writer(directory / "run"); }), HasSubstr("File too large"));
+    EXPECT_THAT(message_of<IoError>([&] { SummaryWriter writer(directory / "run"); }),
+                HasSubstr("File too large"));
   }
   SummaryWriter writer(directory / "later");
   writer.add_scalar("s", 1);
@@ -53,9 +49,9 @@ TEST_F(WriterFailure, OfARemovedDirectoryIsNoticed) {
   SummaryWriter writer(directory / "run");
   std::filesystem::remove_all(directory / "run");
   writer.add_scalar("s", 1, 0);
-  EXPECT_THAT(failure_of([&] { writer.flush(); }),
+  EXPECT_THAT(message_of<IoError>([&] { writer.flush(); }),
               HasSubstr("the file was removed while it was being written"));
-  EXPECT_THAT(failure_of([&] { writer.close(); }), HasSubstr(writer.path().string()));
+  EXPECT_THAT(message_of<IoError>([&] { writer.close(); }), HasSubstr(writer.path().string()));
 }
 
 TEST_F(WriterFailure, OfTheDestructorIsAWarning) {
@@ -73,14 +69,14 @@ TEST_F(WriterFailure, OfTheDestructorIsAWarning) {
 
 TEST_F(WriterFailure, OfAnUnwritablePlaceComesFromTheConstructor) {
   spill(directory / "file", "");
-  EXPECT_THAT(failure_of([&] { SummaryWriter writer(directory / "file"); }), HasSubstr("file"));
-  EXPECT_THAT(failure_of([&] { SummaryWriter writer(directory / "file/run"); }),
+  EXPECT_THAT(message_of<IoError>([&] { SummaryWriter writer(directory / "file"); }), HasSubstr("file"));
+  EXPECT_THAT(message_of<IoError>([&] { SummaryWriter writer(directory / "file/run"); }),
               HasSubstr("Not a directory"));
 }
 
 TEST_F(WriterFailure, OfASecondWriterInTheDirectoryNamesTheFirst) {
   SummaryWriter writer(directory / "run");
-  const std::string message = failure_of([&] { SummaryWriter second(directory / "run"); });
+  const std::string message = message_of<IoError>([&] { SummaryWriter second(directory / "run"); });
   EXPECT_THAT(message, HasSubstr("another writer has this run's directory"));
   EXPECT_THAT(message, HasSubstr(writer.path().filename().string()));
   writer.close();

@@ -204,8 +204,7 @@ void write_sweep(const Path& directory) {
   {
     SummaryWriter top(directory / "layout");
     top.add_custom_scalars_layout(
-        {{"losses",
-          {{"loss", MultilineChart{{"Loss/.*"}}}, {"band", MarginChart{{{"m/mean", "m/min", "m/max"}}}}}}});
+        {{"losses", {{"loss", {"Loss/.*"}}, {"band", {"m/mean", "m/min", "m/max"}, true}}}});
     for (int step = 0; step < 5; ++step) {
       const std::vector<ScalarPoint> points{
           {"m/mean", 1.0 * step}, {"m/min", step - 0.5}, {"m/max", step + 0.5}};

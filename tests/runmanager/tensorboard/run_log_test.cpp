@@ -64,8 +64,7 @@ std::vector<std::string> tags_of(const tbwriter::CustomScalarsLayout& layout) {
   std::vector<std::string> tags;
   for (const tbwriter::ChartCategory& category : layout) {
     for (const tbwriter::Chart& chart : category.charts) {
-      for (const std::string& tag : std::get<tbwriter::MultilineChart>(chart.content).tags)
-        tags.push_back(tag);
+      for (const std::string& tag : chart.tags) tags.push_back(tag);
     }
   }
   return tags;

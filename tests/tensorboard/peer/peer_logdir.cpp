@@ -89,9 +89,8 @@ void write_others(SummaryWriter& writer) {
   const std::vector<std::uint8_t> colors{255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0};
   const std::vector<std::int32_t> faces{0, 1, 2, 0, 1, 3, 0, 2, 3};
   writer.add_mesh("mesh", {.vertices = vertices, .colors = colors, .faces = faces}, 0, at);
-  writer.add_custom_scalars_layout({{"losses",
-                                     {{"loss", MultilineChart{{"loss/.*", "scalar"}}},
-                                      {"band", MarginChart{{{"m/mean", "m/min", "m/max"}}}}}}});
+  writer.add_custom_scalars_layout(
+      {{"losses", {{"loss", {"loss/.*", "scalar"}}, {"band", {"m/mean", "m/min", "m/max"}, true}}}});
   std::vector<float> points;
   EmbeddingLabels names;
   for (int k = 0; k < 9; ++k) {
