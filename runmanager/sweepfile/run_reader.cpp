@@ -88,34 +88,28 @@ std::optional<std::string> RunReader::place_of(const Combination& combination, c
   return value ? std::optional(to_string(value.place())) : std::nullopt;
 }
 
-// Every parameter is the program's; the rest is read once.
-RunConfig RunReader::read_command_run(const Combination& combination, Problems& problems) {
-  if (!common_) common_ = read_run_config(tree_, context_, problems);
+RunConfig RunReader::read(const Combination& combination, Problems& problems) {
+  const bool is_command = is_command_file(tree_);
+  if (!common_)
+    common_ = read_run_config(is_command ? tree_ : tree_with(combination, "", problems), context_, problems);
   RunConfig config = *common_;
   config.repeat = static_cast<std::uint32_t>(combination.repeat);
-  Json params = Json::object();
-  for (const AxisValue& value : combination.values) {
-    params[value.axis->key] = *value.value();
-    if (value.axis->key == "device") config.device = value.value().text();
+  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
+  config.resolved.set("repeat", repeats_[config.repeat]);
+  if (is_command) {  // Every parameter is the program's.
+    Json& params = config.resolved["params"];
+    for (const AxisValue& value : combination.values) {
+      params[value.axis->key] = *value.value();
+      if (value.axis->key == "device") config.device = value.value().text();
+    }
+    return config;
   }
-  config.resolved["params"] = std::move(params);
-  config.resolved["repeat"] = config.repeat;
-  return config;
-}
-
-RunConfig RunReader::read(const Combination& combination, Problems& problems) {
-  if (is_command_file(tree_)) return read_command_run(combination, problems);
   note_keys_of(combination);
-  if (!common_) common_ = read_run_config(tree_with(combination, "", problems), context_, problems);
-  RunConfig config = *common_;
   for (const Setting* setting : changing_) {
     const Section& section = section_of(combination, *setting, problems);
     section.put(config);
     config.resolved.set(setting->name, section.json);
   }
-  config.repeat = static_cast<std::uint32_t>(combination.repeat);
-  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
-  config.resolved.set("repeat", repeats_[config.repeat]);
   config.where = [self = shared_from_this(), combination](const std::string& path) {
     return self->place_of(combination, path);
   };

@@ -81,7 +81,6 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
 
   RunConfig read(const Combination& combination, Problems& problems);
-  RunConfig read_command_run(const Combination& combination, Problems& problems);
   RunConfig read_trial(std::size_t index, const SearchPoint& point, int repeat);
   void note_keys_of(const Combination& combination);
   const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);

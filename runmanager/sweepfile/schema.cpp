@@ -1,5 +1,5 @@
 // The JSON schema of sweep files, made of the tables that the program itself checks with.
-#include <tuple>
+#include <utility>
 
 #include "core/network/layers.h"
 #include "core/network/optimizer.h"
@@ -225,27 +225,22 @@ Json axes_schema(Json& definitions) {
 void add_programs(Json& schema, Json& definitions) {
   Json& properties = schema["properties"];
   definitions["program_axes"] = {{"type", "object"}, {"additionalProperties", axis_schema(Json::object())}};
+  const Json of_command = properties_of(command_settings(), definitions);
   Json of_networks = Json::object(), of_programs = Json::object();
   for (const Setting& setting : top_level_settings()) {
-    if (find_setting(command_settings(), setting.name) == nullptr) of_programs[setting.name] = false;
+    if (!of_command.contains(setting.name)) of_programs[setting.name] = false;
   }
-  const Json of_command = properties_of(command_settings(), definitions);
-  for (const auto& [key, property] : of_command.items()) {
-    if (find_setting(top_level_settings(), key) != nullptr) continue;
-    properties[key] = property;
-    if (key != "command") schema["dependentRequired"][key] = {"command"};
+  for (const auto& [key, program] : of_command.items()) {
+    Json& property = properties[key];
+    if (find_setting(top_level_settings(), key) == nullptr) {
+      property = program;
+      if (key != "command") schema["dependentRequired"][key] = {"command"};
+    } else if (property != program) {
+      of_networks[key] = std::exchange(property, any_of({property, program}));
+      of_programs[key] = program;
+      property["description"] = program["description"];
+    }
   }
-  for (const auto& [key, network, program] :
-       {std::tuple("params", "axes", "program_axes"), std::tuple("search", "search", "program_search"),
-        std::tuple("stop", "stop", "program_stop")}) {
-    of_networks[key] = definition(network);
-    of_programs[key] = definition(program);
-    properties[key].erase("$ref");
-    properties[key]["anyOf"] = Json::array({definition(network), definition(program)});
-  }
-  of_networks["grids"] = list_of(definition("axes"), 1);
-  of_programs["grids"] = list_of(definition("program_axes"), 1);
-  properties["grids"]["items"] = any_of({definition("axes"), definition("program_axes")});
   schema["allOf"] =
       Json::array({Json{{"if", {{"required", {"command"}}}},
                         {"then", {{"properties", std::move(of_programs)}}},

@@ -121,7 +121,10 @@ std::span<const Setting> command_settings() {
         timeout(),
     };
     for (const Setting& row : top_level_settings()) {
-      if (!row.sweepable) rows.push_back(row.name == "search" ? search(true) : row);  // name, params, …
+      if (row.sweepable) continue;
+      rows.push_back(row.name == "search" ? search(true) : row);  // name, params, …
+      if (row.name == "params") rows.back().schema = definition("program_axes");
+      if (row.name == "grids") rows.back().schema = list_of(definition("program_axes"), 1);
     }
     rows.push_back(stop(true));
     for (Setting& row : rows) row.sweepable = false;

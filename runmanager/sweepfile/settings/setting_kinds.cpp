@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "core/engine/device.h"
 
 namespace sweep::rows {
@@ -26,10 +26,9 @@ constexpr std::size_t kMaxNameLength = 100;
 
 // Whether Windows keeps the name for a device, whatever its extension.
 bool is_reserved(std::string name) {
-  name = name.substr(0, name.find('.'));
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (name == "CON" || name == "PRN" || name == "AUX" || name == "NUL") return true;
-  return name.size() == 4 && (name.substr(0, 3) == "COM" || name.substr(0, 3) == "LPT") && name[3] >= '1' &&
+  name = lower_case(name.substr(0, name.find('.')));
+  if (name == "con" || name == "prn" || name == "aux" || name == "nul") return true;
+  return name.size() == 4 && (name.starts_with("com") || name.starts_with("lpt")) && name[3] >= '1' &&
          name[3] <= '9';
 }
 
