@@ -29,12 +29,6 @@ TEST_F(Parallel, HasWhatTheFileSays) {
   EXPECT_EQ(stages.pipeline.value().stages, 2);
 }
 
-TEST_F(Parallel, LayersThatNameTheirDevicesSayWhereTheRunIs) {
-  EXPECT_EQ(folder.load(SweepFolder::with(R"("device": "cpu:1")")).runs.at(0).device, "cpu");
-  EXPECT_EQ(folder.load(SweepFolder::with(R"("parallel": {"model": {"out": "cpu:1"}})")).runs.at(0).device,
-            "cpu");
-}
-
 // A run that four devices began goes on with two.
 TEST_F(Parallel, DoesNotChangeWhatARunIs) {
   const auto identity = [this](const std::string& keys) {
