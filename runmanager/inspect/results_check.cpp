@@ -13,6 +13,7 @@
 #include "runmanager/records/run_metric.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/text/csv.h"
+#include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -21,13 +22,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMaxShown = 200;  // bytes of a value
 constexpr std::string_view kIsMended = ": the sweep goes on or was killed; its next start mends this";
 
 // A run in results.json.
 struct ResultsRun {
   std::string name;
   RunStatus status = RunStatus::kPending;
-  std::size_t epochs = 0;
   Json json;  // all that is there of it
 };
 
@@ -95,8 +96,7 @@ class ResultsChecker {
     std::vector<ResultsRun> runs;
     for (const Json& run : json.at("runs")) {
       runs.push_back({run.at("name").get<std::string>(),
-                      parse_run_status(run.at("status").get_ref<const std::string&>()),
-                      run.at("epochs").size(), run});
+                      parse_run_status(run.at("status").get_ref<const std::string&>()), run});
     }
     results_ = std::move(runs);
     compare_with_sweep(finding);
@@ -144,20 +144,18 @@ class ResultsChecker {
   void compare_with_record(const ResultsRun& run, FileFinding& finding) const {
     const auto at = records_.find(run.name);
     if (at == records_.end() || !at->second) return;  // Reported with that file.
-    const RunRecord& record = *at->second;
-    const Json wanted = results_json({record}, "").at("runs")[0];
-    const std::size_t recorded = wanted.at("epochs").size();
-    std::string difference;
-    if (record.status != run.status)
-      difference = fmt::format("says {} is {}, its run.json {}", run.name, to_string(run.status),
-                               to_string(record.status));
-    else if (run.epochs != recorded)
-      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs, run.name, recorded);
-    else if (run.json != wanted && !is_open(run.status))
-      difference = fmt::format("what it has of {} is not what its run.json says", run.name);
-    if (difference.empty()) return;
+    const Json wanted = results_json({*at->second}, "").at("runs")[0];
+    const Json changes = Json::diff(run.json, wanted);
+    if (changes.empty()) return;
+    const Json& change = changes[0];
+    const auto place = change.at("path").get<std::string>();
+    const auto shown = [](const Json& value) { return shown_text(value.dump(), kMaxShown); };
+    const std::string difference =
+        fmt::format("{} of {} is {}, its run.json gives {}", place, run.name,
+                    change["op"] == "add" ? "missing" : shown(run.json.at(Json::json_pointer(place))),
+                    change["op"] == "remove" ? "missing" : shown(change.at("value")));
     is_open(run.status) ? finding.notes.push_back(difference + std::string(kIsMended))
-                        : finding.problems.push_back(std::move(difference));
+                        : finding.problems.push_back(difference);
   }
 
   // The results are made again from the runs' records. While a run may still change, only whether they can be

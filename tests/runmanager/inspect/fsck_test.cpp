@@ -237,11 +237,19 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
                     HasSubstr("completed,1,0.5,")));
   edit(sweep() / "results.csv", "completed,1,0.625,", "completed,1,0.5,");
   edit(file("run.json"), "\"completed\"", "\"failed\"");
-  std::string problems;
-  for (const FileFinding& finding : check().files) {
-    if (finding.path == "results.json") problems = finding.problems.at(0);
-  }
-  EXPECT_EQ(problems, std::string("says ") + kFirst + " is completed, its run.json failed");
+  const auto problem_of_json = [this] {
+    for (const FileFinding& finding : check().files) {
+      if (finding.path == "results.json") return finding.problems.at(0);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(problem_of_json(),
+            fmt::format("/status of {} is \"completed\", its run.json gives \"failed\"", kFirst));
+  RunRecord record = read_run_record(file("run.json"));
+  record.status = RunStatus::kCompleted;
+  record.epochs.push_back(record.epochs.back());
+  tbwriter::spill(file("run.json"), run_record_text(record));
+  EXPECT_THAT(problem_of_json(), StartsWith(fmt::format("/epochs/- of {} is missing, its run.json", kFirst)));
 }
 
 TEST_F(Fsck, NewestTrialsMayBeMissingInOneFileOfAGrowingSearch) {
