@@ -7,8 +7,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <set>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -81,8 +84,7 @@ std::string machine_of(const RunRecord& run) {
   return text("host") + ", " + text("processor");
 }
 
-std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
-  const RunRecord &base = pair.base->record, &other = pair.other->record;
+std::vector<std::string> notes_on(const RunRecord& base, const RunRecord& other, const std::string& key) {
   std::vector<std::string> notes;
   const auto is_program = [](const RunRecord& run) {
     return run.config.is_object() && run.config.contains("command");
@@ -102,64 +104,116 @@ std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
   return notes;
 }
 
-std::optional<double> first_epoch(const RunRecord& run) {
-  return run.epochs.empty() ? std::nullopt : run.epochs.front()["epoch_seconds"];
-}
-
 std::string name_of(const SourceRun& run) { return run.source + "/" + run.record.name; }
 
-ComparedPair compare_pair(const RunPair& pair, const std::string& key, const std::string& metric) {
-  const RunRecord &base = pair.base->record, &other = pair.other->record;
-  ComparedPair compared{.settings = pair.settings,
-                        .base_run = name_of(*pair.base),
-                        .other_run = name_of(*pair.other),
-                        .base = run_metric(base, metric),
-                        .other = run_metric(other, metric),
-                        .first_epoch_base = first_epoch(base),
-                        .first_epoch_other = first_epoch(other),
-                        .setup_base = base.setup_seconds,
-                        .setup_other = other.setup_seconds,
-                        .data_wait_base = run_metric(base, "data_wait_seconds"),
-                        .data_wait_other = run_metric(other, "data_wait_seconds"),
-                        .curves = compare_curves(base, other),
-                        .base_jobs = base.jobs,
-                        .other_jobs = other.jobs,
-                        .notes = notes_on(pair, key)};
-  if (compared.base && compared.other && *compared.other != 0) {
-    const double ratio = *compared.base / *compared.other;
-    if (std::isfinite(ratio)) compared.ratio = ratio;
+ComparedPair compare_pair(const SourceRun& base_run, const SourceRun& other_run,
+                          const Comparison& comparison) {
+  const RunRecord &base = base_run.record, &other = other_run.record;
+  const auto metric = [&](const Metric& of) {
+    return Sides<std::optional<double>>{run_metric(base, of), run_metric(other, of)};
+  };
+  const auto first_epoch = [](const RunRecord& run) {
+    return run.epochs.empty() ? std::nullopt : run.epochs.front()[kEpochSeconds];
+  };
+  ComparedPair pair{.settings = {},
+                    .runs = {name_of(base_run), name_of(other_run)},
+                    .metric = metric(*comparison.metric),
+                    .first_epoch = {first_epoch(base), first_epoch(other)},
+                    .setup = {base.setup_seconds, other.setup_seconds},
+                    .data_wait = metric(metric_named("data_wait_seconds")),
+                    .jobs = {base.jobs, other.jobs},
+                    .curves = compare_curves(base, other),
+                    .notes = notes_on(base, other, comparison.key)};
+  if (pair.metric.base && pair.metric.other && *pair.metric.other != 0) {
+    const double ratio = *pair.metric.base / *pair.metric.other;
+    if (std::isfinite(ratio)) pair.ratio = ratio;
   }
-  return compared;
+  return pair;
 }
 
-ComparedValue compare_value(const PairedValue& value, const std::string& key, const std::string& metric) {
-  ComparedValue compared{.base = value.base, .other = value.other, .of_one = value.of_one};
+// Estimates what the pairs of the value have in common.
+void estimate(ComparedValue& value) {
   std::vector<double> ratios, differences;
-  for (const RunPair& pair : value.pairs) {
-    const ComparedPair& added = compared.pairs.emplace_back(compare_pair(pair, key, metric));
-    if (added.ratio) ratios.push_back(*added.ratio);
-    if (added.base && added.other && std::isfinite(*added.other - *added.base))
-      differences.push_back(*added.other - *added.base);
+  for (const ComparedPair& pair : value.pairs) {
+    if (pair.ratio) ratios.push_back(*pair.ratio);
+    const auto& [base, other] = pair.metric;
+    if (base && other && std::isfinite(*other - *base)) differences.push_back(*other - *base);
   }
-  compared.ratio = geometric_mean_of(ratios);
-  compared.difference = mean_of(differences);
-  return compared;
+  value.ratio = geometric_mean_of(ratios);
+  value.difference = mean_of(differences);
 }
 
-// What runs are compared by if nobody says: programs need not report epochs.
-std::string default_metric(const std::vector<SourceRun>& runs) {
-  const bool has_epochs = std::ranges::any_of(
-      runs, [](const SourceRun& run) { return run_metric(run.record, kEpochSeconds).has_value(); });
-  return std::string(has_epochs ? kEpochSeconds : "run_seconds");
-}
-
-void require_metric(const std::vector<SourceRun>& runs, const std::string& metric) {
+// If nobody says which, the time of epochs, which programs need not report.
+const Metric& chosen_metric(const std::vector<SourceRun>& runs, const std::string& asked) {
   std::vector<const RunRecord*> records;
   for (const SourceRun& run : runs) records.push_back(&run.record);
   const std::vector<std::string> names = metric_names(records);
-  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  throw ConfigError(fmt::format("\"{}\": no run has this metric; there are: {}{}", metric,
-                                fmt::join(names, ", "), did_you_mean(nearest_key(metric, names), ". Did")));
+  const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const std::string name =
+      !asked.empty() ? asked : std::string(has(kEpochSeconds) ? kEpochSeconds : "run_seconds");
+  if (has(name)) return metric_named(name);
+  throw ConfigError(fmt::format("\"{}\": no run has this metric; there are: {}{}", name,
+                                fmt::join(names, ", "), did_you_mean(nearest_key(name, names), ". Did")));
+}
+
+// In the order of the runs, without repeats.
+std::vector<std::string> values_of(const std::vector<SourceRun>& runs, const std::string& key) {
+  std::vector<std::string> values;
+  std::unordered_set<std::string> seen;
+  for (const SourceRun& run : runs) {
+    if (!is_completed(run)) continue;
+    std::string text = setting_text(run, key);
+    if (seen.insert(text).second) values.push_back(std::move(text));
+  }
+  return values;
+}
+
+std::string chosen_key(const std::vector<SourceRun>& runs, const std::string& asked) {
+  const std::vector<std::string> varying = varying_keys(runs);
+  if (varying.empty())
+    throw ConfigError("there is nothing to compare: no setting has two values among the completed runs");
+  if (!asked.empty()) {
+    if (std::find(varying.begin(), varying.end(), asked) != varying.end() ||
+        values_of(runs, asked).size() > 1)
+      return asked;
+    throw ConfigError(fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}",
+                                  asked, fmt::join(varying, ", "),
+                                  did_you_mean(nearest_name(asked, varying), ". Did")));
+  }
+  if (varying.size() == 1 || varying.front() == "device") return varying.front();
+  throw ConfigError(
+      fmt::format("several settings vary; say which to compare, with --by: {}", fmt::join(varying, ", ")));
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// The completed runs with one value of the key, by their other settings.
+using RunsBySettings = std::map<Settings, const SourceRun*>;
+
+Settings other_settings(const SourceRun& run, const std::vector<std::string>& keys, const std::string& key) {
+  Settings settings;
+  for (const std::string& name : keys) {
+    if (name != key) settings.emplace_back(name, setting_text(run, name));
+  }
+  return settings;
+}
+
+// Whether two completed runs would have the same place.
+bool are_ambiguous(const std::vector<SourceRun>& runs, const std::vector<std::string>& keys,
+                   const std::string& key) {
+  std::set<std::pair<std::string, Settings>> seen;
+  return std::any_of(runs.begin(), runs.end(), [&](const SourceRun& run) {
+    return is_completed(run) && !seen.insert({setting_text(run, key), other_settings(run, keys, key)}).second;
+  });
+}
+
+// The keys that pairs agree in. Sweeps that are parts of one comparison, such as one on each machine, are
+// paired across; sweeps that each have all of it, within.
+std::vector<std::string> agreeing_keys(const std::vector<SourceRun>& runs, const std::string& key) {
+  std::vector<std::string> keys = varying_keys(runs);
+  std::vector<std::string> without_sweep = keys;
+  std::erase(without_sweep, kSweepKey);
+  return key != kSweepKey && !are_ambiguous(runs, without_sweep, key) ? without_sweep : keys;
 }
 
 }  // namespace
@@ -174,16 +228,46 @@ Faster faster_of(const ComparedValue& value, double ratio) {
   return {value.base, value.other, 1 / ratio};
 }
 
-Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
+Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& asked,
                         const std::string& metric) {
-  const RunPairs pairs = pair_runs(runs, key);
-  Comparison comparison{.key = pairs.key, .metric = metric.empty() ? default_metric(runs) : metric};
-  require_metric(runs, comparison.metric);
-  for (const PairedValue& value : pairs.values)
-    comparison.values.push_back(compare_value(value, pairs.key, comparison.metric));
-  for (const SourceRun* run : pairs.alone) comparison.alone.push_back(name_of(*run));
-  for (const SourceRun* run : pairs.unfinished)
-    comparison.unfinished.push_back(fmt::format("{}: {}", name_of(*run), to_string(run->record.status)));
+  const std::string key = chosen_key(runs, asked);
+  Comparison comparison{.key = key, .metric = &chosen_metric(runs, metric)};
+  const std::vector<std::string> keys = agreeing_keys(runs, key);
+  std::map<std::string, RunsBySettings> by_value;
+  std::map<std::string, std::set<std::string>> known;  // of each value the other settings that its runs have
+  for (const SourceRun& run : runs) {
+    if (is_completed(run)) {
+      const std::string value = setting_text(run, key);
+      Settings settings = other_settings(run, keys, key);
+      for (const auto& [name, text] : settings) {
+        if (!text.empty()) known[value].insert(name);
+      }
+      by_value[value].emplace(std::move(settings), &run);
+    } else {
+      comparison.unfinished.push_back(fmt::format("{}: {}", name_of(run), to_string(run.record.status)));
+    }
+  }
+  const std::vector<std::string> values = values_of(runs, key);
+  std::set<const SourceRun*> paired;
+  for (std::size_t v = 1; v < values.size(); ++v) {
+    ComparedValue& value = comparison.values.emplace_back(ComparedValue{values[0], values[v]});
+    std::ranges::copy_if(keys, std::back_inserter(value.of_one), [&](const std::string& name) {
+      return known[values[0]].contains(name) != known[values[v]].contains(name);
+    });
+    const RunsBySettings& others = by_value[values[v]];
+    for (const SourceRun& run : runs) {  // in the order of the sweep
+      if (!is_completed(run) || setting_text(run, key) != values[0]) continue;
+      const auto other = others.find(other_settings(run, keys, key));
+      if (other == others.end()) continue;
+      value.pairs.push_back(compare_pair(run, *other->second, comparison));
+      value.pairs.back().settings = other->first;
+      paired.insert({&run, other->second});
+    }
+    estimate(value);
+  }
+  for (const SourceRun& run : runs) {
+    if (is_completed(run) && !paired.contains(&run)) comparison.alone.push_back(name_of(run));
+  }
   return comparison;
 }
 

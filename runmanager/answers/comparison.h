@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runmanager/answers/run_pairs.h"
+#include "runmanager/answers/source_runs.h"
 #include "runmanager/answers/statistics.h"
 #include "runmanager/terminal/table.h"
 
@@ -28,24 +28,29 @@ struct CurveParity {
   bool is_step = false;    // of a program, whose reports need not follow each other
 };
 
-struct ComparedPair {
-  std::vector<std::pair<std::string, std::string>> settings;  // the varying keys that both runs agree in
-  std::string base_run, other_run;                            // "runs/fashion/lr=0.01,…"
-  std::optional<double> base, other;                          // the metric
-  std::optional<double> ratio{};                              // base / other
-  std::optional<double> first_epoch_base, first_epoch_other;  // seconds
-  std::optional<double> setup_base, setup_other;              // seconds before the first epoch
-  std::optional<double> data_wait_base, data_wait_other;      // seconds per epoch, see run_metric()
-  CurveParity curves{};
-  int base_jobs = 1, other_jobs = 1;  // how many runs were trained at once
-  std::vector<std::string> notes{};   // what else tells the two apart: "lr: 0.1 -> 0.01", "on other machines"
+/// What the base of a pair has, and what the other run has.
+template <typename T>
+struct Sides {
+  T base, other;
 };
 
-/// All pairs of two values of the key.
+/// Two runs that differ in the key alone.
+struct ComparedPair {
+  std::vector<std::pair<std::string, std::string>> settings;  // what both have, of the keys that vary
+  Sides<std::string> runs;                                    // "runs/fashion/lr=0.01,…"
+  Sides<std::optional<double>> metric;
+  std::optional<double> ratio{};                               // of the metric, base / other
+  Sides<std::optional<double>> first_epoch, setup, data_wait;  // seconds; the last per epoch
+  Sides<int> jobs;                                             // how many runs were trained at once
+  CurveParity curves{};
+  std::vector<std::string> notes{};  // what else tells the two apart: "lr: 0.1 -> 0.01", "on other machines"
+};
+
+/// All pairs of one value of the key with the first value.
 struct ComparedValue {
   std::string base, other;
   std::vector<ComparedPair> pairs{};
-  std::vector<std::string> of_one{};         // see PairedValue
+  std::vector<std::string> of_one{};         // keys that only runs with one of the values have
   std::optional<MeanEstimate> ratio{};       // geometric mean of the pairs' ratios
   std::optional<MeanEstimate> difference{};  // mean of other - base
 };
@@ -59,15 +64,18 @@ struct Faster {
 Faster faster_of(const ComparedValue& value, double ratio);
 
 struct Comparison {
-  std::string key;     // "device"
-  std::string metric;  // a name of run_metric()
+  std::string key;  // "device"
+  const Metric* metric = nullptr;
   std::vector<ComparedValue> values{};
   std::vector<std::string> alone{};       // completed runs without a partner
   std::vector<std::string> unfinished{};  // "NAME: skipped"
 };
 
-/// Compares `runs` by `key` (see pair_runs()) in `metric`, a name of metric_names(); empty: epoch_seconds.
-/// Throws ConfigError for a metric that no run has, and what pair_runs() throws.
+/// Pairs the completed of `runs` that agree in all varying keys except `key`, and compares them in `metric`,
+/// a name of metric_names(). An empty key means the first varying one if that is "device", or the only one;
+/// an empty metric epoch_seconds. Runs of several sweeps are paired within each if possible. The first value
+/// of the key in `runs` is the base. Throws ConfigError, which lists what there is, if it is not clear which
+/// key is meant, if it has only one value, or for a metric that no run has.
 Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
                         const std::string& metric);
 

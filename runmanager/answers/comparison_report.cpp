@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/text.h"
@@ -18,16 +19,28 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using OptionalNumber = std::optional<double>;
+using OptionalNumbers = Sides<std::optional<double>>;
 
-std::string seconds_text(const OptionalNumber& seconds) { return seconds ? human_seconds(*seconds) : "-"; }
+// What is also told of both sides: times, by their names in files and in tables.
+struct Times {
+  const char *key, *title;
+  int importance;  // in a table
+  OptionalNumbers ComparedPair::*of_pair;
+};
+constexpr std::array<Times, 3> kTimes = {
+    {{"first_epoch_seconds", "first epoch", 30, &ComparedPair::first_epoch},
+     {"setup_seconds", "setup", 20, &ComparedPair::setup},
+     {"data_wait_seconds", "data wait", 10, &ComparedPair::data_wait}}};
 
 std::string ratio_text(double ratio) {
   return fmt::format(fmt::runtime(ratio < 0.1 ? "{:.2g}" : ratio < 10 ? "{:.2f}" : "{:.1f}"), ratio);
 }
 
-std::string both(const OptionalNumber& base, const OptionalNumber& other) {
-  return seconds_text(base) + " / " + seconds_text(other);
+std::string both(const OptionalNumbers& seconds) {
+  const auto text = [](const std::optional<double>& of_side) {
+    return of_side ? human_seconds(*of_side) : "-";
+  };
+  return text(seconds.base) + " / " + text(seconds.other);
 }
 
 std::string curves_text(const CurveParity& curves) {
@@ -38,9 +51,8 @@ std::string curves_text(const CurveParity& curves) {
                      curves.is_step ? "step" : "epoch", curves.epoch);
 }
 
-std::string difference_text(double difference, const std::string& metric) {
-  if (metric_named(metric).unit == MetricUnit::kShare)
-    return fmt::format("{:+.2f} points", 100 * shown(difference));
+std::string difference_text(double difference, const Metric& metric) {
+  if (metric.unit == MetricUnit::kShare) return fmt::format("{:+.2f} points", 100 * shown(difference));
   return fmt::format("{:+.4g}", shown(difference));
 }
 
@@ -51,42 +63,40 @@ std::string label(const Comparison& comparison, const std::string& value) {
 }
 
 // Whether a ratio tells more than a difference.
-bool is_speed(const std::string& metric) { return is_time(metric) || metric == "images_per_second"; }
+bool is_speed(const Metric& metric) { return metric.part == MetricPart::kTime; }
 
-std::string change_text(const ComparedPair& pair, const std::string& metric) {
+std::string change_text(const ComparedPair& pair, const Metric& metric) {
+  const auto& [base, other] = pair.metric;
   if (is_speed(metric)) return pair.ratio ? ratio_text(*pair.ratio) : "-";
-  return pair.base && pair.other ? difference_text(*pair.other - *pair.base, metric) : "-";
+  return base && other ? difference_text(*other - *base, metric) : "-";
 }
 
 TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
+  const Metric& metric = *comparison.metric;
   TextTable table;
   const bool notes =
       std::ranges::any_of(value.pairs, [](const ComparedPair& pair) { return !pair.notes.empty(); });
-  if (!value.pairs.empty()) {
-    for (const auto& [key, text] : value.pairs.front().settings) table.add_column(key, false);
-  }
+  for (const auto& [key, text] : value.pairs.front().settings) table.add_column(key, false);
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
-  for (const std::string& title :
-       {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference"})
+  for (const std::string& title : {base, other, is_speed(metric) ? base + " / " + other : "difference"})
     table.add_column(title);
-  for (const auto& [title, importance] :
-       {std::pair("first epoch", 30), {"setup", 20}, {"data wait", 10}, {"largest loss difference", 40}})
-    table.columns.push_back({.title = title, .importance = importance});
+  for (const Times& times : kTimes)
+    table.columns.push_back({.title = times.title, .importance = times.importance});
+  table.columns.push_back({.title = "largest loss difference", .importance = 40});
   if (notes) table.add_column("but");
   for (const ComparedPair& pair : value.pairs) {
-    std::vector<std::string> row;
+    std::vector<std::string>& row = table.rows.emplace_back();
     for (const auto& [key, text] : pair.settings) row.push_back(text);
-    for (const auto& [number, jobs] : {std::pair(pair.base, pair.base_jobs), {pair.other, pair.other_jobs}}) {
-      const bool is_marked = jobs > 1 && is_time(comparison.metric);
-      row.push_back((is_marked ? "~" : "") + metric_text(number, comparison.metric));
+    const auto& [base_value, other_value] = pair.metric;
+    for (const auto& [number, jobs] :
+         {std::pair(base_value, pair.jobs.base), {other_value, pair.jobs.other}}) {
+      const bool is_marked = jobs > 1 && is_time(metric);
+      row.push_back((is_marked ? "~" : "") + metric_text(metric, number, "-"));
     }
-    row.push_back(change_text(pair, comparison.metric));
-    row.push_back(both(pair.first_epoch_base, pair.first_epoch_other));
-    row.push_back(both(pair.setup_base, pair.setup_other));
-    row.push_back(both(pair.data_wait_base, pair.data_wait_other));
+    row.push_back(change_text(pair, metric));
+    for (const Times& times : kTimes) row.push_back(both(pair.*times.of_pair));
     row.push_back(curves_text(pair.curves));
     if (notes) row.push_back(fmt::format("{}", fmt::join(pair.notes, "; ")));
-    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -110,33 +120,25 @@ std::string sentence(const Comparison& comparison, const ComparedValue& value) {
   if (value.pairs.empty())
     return fmt::format("No run with {} differs from one with {} in nothing else{}{}.", other, base,
                        value.of_one.empty() ? "" : ": only one of them has ", fmt::join(value.of_one, ", "));
-  if (is_speed(comparison.metric) && value.ratio) {
+  const Metric& metric = *comparison.metric;
+  if (is_speed(metric) && value.ratio) {
     // For the faster one: how many times as much it does in the same time.
     const double mean = value.ratio->mean;
-    const Faster names = faster_of(value, is_time(comparison.metric) ? mean : 1 / mean);
+    const Faster names = faster_of(value, is_time(metric) ? mean : 1 / mean);
     const MeanEstimate ratio = mean < 1 ? inverse(*value.ratio) : *value.ratio;
     return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).",
                        label(comparison, names.faster), ratio_text(ratio.mean),
-                       label(comparison, names.slower), comparison.metric, counted(ratio.count, "pair"),
+                       label(comparison, names.slower), metric.key, counted(ratio.count, "pair"),
                        interval_text(ratio, ratio_text));
   }
-  if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);
-  const auto text = [&](double difference) { return difference_text(difference, comparison.metric); };
-  return fmt::format("{} of {} against {}: {} (mean of {}{}).", comparison.metric, other, base,
+  if (!value.difference) return fmt::format("No pair has {}.", metric.key);
+  const auto text = [&](double difference) { return difference_text(difference, metric); };
+  return fmt::format("{} of {} against {}: {} (mean of {}{}).", metric.key, other, base,
                      text(value.difference->mean), counted(value.difference->count, "pair"),
                      interval_text(*value.difference, text));
 }
 
-int jobs_of(const ComparedPair& pair) { return std::max(pair.base_jobs, pair.other_jobs); }
-
-bool any_shared(const Comparison& comparison) {
-  for (const ComparedValue& value : comparison.values) {
-    for (const ComparedPair& pair : value.pairs) {
-      if (jobs_of(pair) > 1) return true;
-    }
-  }
-  return false;
-}
+int jobs_of(const ComparedPair& pair) { return std::max(pair.jobs.base, pair.jobs.other); }
 
 // "left out: 16 runs, the first of them runs/s/lr=0.1,device=cuda: skipped".
 std::string names_text(const std::string& what, const std::vector<std::string>& names) {
@@ -148,8 +150,10 @@ std::string names_text(const std::string& what, const std::vector<std::string>& 
 // What the tables do not show: a line each, without an end.
 std::vector<std::string> remarks(const Comparison& comparison) {
   std::vector<std::string> lines;
-  if (is_time(comparison.metric) && any_shared(comparison))
-    lines.emplace_back("~ timed while runs shared the machine");
+  const bool any_shared = std::ranges::any_of(comparison.values, [](const ComparedValue& value) {
+    return std::ranges::any_of(value.pairs, [](const ComparedPair& pair) { return jobs_of(pair) > 1; });
+  });
+  if (is_time(*comparison.metric) && any_shared) lines.emplace_back("~ timed while runs shared the machine");
   if (!comparison.alone.empty()) lines.push_back(names_text("without a partner", comparison.alone));
   if (!comparison.unfinished.empty()) lines.push_back(names_text("left out", comparison.unfinished));
   return lines;
@@ -165,50 +169,58 @@ Json estimate_json(const std::optional<MeanEstimate>& estimate) {
 Json pair_json(const ComparedPair& pair) {
   Json settings = Json::object();
   for (const auto& [key, text] : pair.settings) settings[key] = text;
-  const auto two = [](const OptionalNumber& base, const OptionalNumber& other) {
-    return Json{{"base", json_number(base)}, {"other", json_number(other)}};
+  const auto sides = [](const OptionalNumbers& of) {
+    return Json{{"base", json_number(of.base)}, {"other", json_number(of.other)}};
   };
-  return {{"settings", settings},
-          {"runs", {{"base", pair.base_run}, {"other", pair.other_run}}},
-          {"metric", two(pair.base, pair.other)},
-          {"ratio", json_number(pair.ratio)},
-          {"first_epoch_seconds", two(pair.first_epoch_base, pair.first_epoch_other)},
-          {"setup_seconds", two(pair.setup_base, pair.setup_other)},
-          {"data_wait_seconds", two(pair.data_wait_base, pair.data_wait_other)},
-          {"curves",
-           {{"epochs", pair.curves.epochs},
-            {"same_bits", pair.curves.same_bits},
-            {"largest_loss_difference", json_number(pair.curves.largest_loss_difference)},
-            {"epoch", pair.curves.epoch}}},
-          {"jobs", jobs_of(pair)},
-          {"notes", pair.notes}};
+  Json json = {{"settings", settings},
+               {"runs", {{"base", pair.runs.base}, {"other", pair.runs.other}}},
+               {"metric", sides(pair.metric)},
+               {"ratio", json_number(pair.ratio)}};
+  for (const Times& times : kTimes) json[times.key] = sides(pair.*times.of_pair);
+  json["curves"] = {{"epochs", pair.curves.epochs},
+                    {"same_bits", pair.curves.same_bits},
+                    {"largest_loss_difference", json_number(pair.curves.largest_loss_difference)},
+                    {"epoch", pair.curves.epoch}};
+  json["jobs"] = jobs_of(pair);
+  json["notes"] = pair.notes;
+  return json;
 }
 
 // A row per pair, with plain numbers and seconds.
 std::string comparison_csv(const Comparison& comparison) {
-  std::string csv =
-      csv_row({"by", "base", "other", "base_run", "other_run", "metric", "base_value", "other_value", "ratio",
-               "base_first_epoch_seconds", "other_first_epoch_seconds", "base_setup_seconds",
-               "other_setup_seconds", "base_data_wait_seconds", "other_data_wait_seconds", "same_bits",
-               "largest_loss_difference", "jobs", "notes"});
+  TextTable table(
+      {"by", "base", "other", "base_run", "other_run", "metric", "base_value", "other_value", "ratio"});
+  for (const Times& times : kTimes)
+    for (const char* side : {"base_", "other_"}) table.add_column(std::string(side) + times.key);
+  for (const char* title : {"same_bits", "largest_loss_difference", "jobs", "notes"}) table.add_column(title);
   for (const ComparedValue& value : comparison.values) {
     for (const ComparedPair& pair : value.pairs) {
-      csv += csv_row(
-          {comparison.key, value.base, value.other, pair.base_run, pair.other_run, comparison.metric,
-           csv_number(pair.base), csv_number(pair.other), csv_number(pair.ratio),
-           csv_number(pair.first_epoch_base), csv_number(pair.first_epoch_other), csv_number(pair.setup_base),
-           csv_number(pair.setup_other), csv_number(pair.data_wait_base), csv_number(pair.data_wait_other),
-           pair.curves.same_bits ? "true" : "false", csv_number(pair.curves.largest_loss_difference),
-           std::to_string(jobs_of(pair)), fmt::format("{}", fmt::join(pair.notes, "; "))});
+      std::vector<std::string>& row = table.rows.emplace_back();
+      row = {comparison.key,
+             value.base,
+             value.other,
+             pair.runs.base,
+             pair.runs.other,
+             std::string(comparison.metric->key),
+             csv_number(pair.metric.base),
+             csv_number(pair.metric.other),
+             csv_number(pair.ratio)};
+      for (const Times& times : kTimes) {
+        const auto& [base, other] = pair.*times.of_pair;
+        row.insert(row.end(), {csv_number(base), csv_number(other)});
+      }
+      row.insert(row.end(),
+                 {pair.curves.same_bits ? "true" : "false", csv_number(pair.curves.largest_loss_difference),
+                  std::to_string(jobs_of(pair)), fmt::format("{}", fmt::join(pair.notes, "; "))});
     }
   }
-  return csv;
+  return formatted_table(table, TableFormat::kCsv, true);
 }
 
 }  // namespace
 
 Json comparison_json(const Comparison& comparison) {
-  Json json = {{"by", comparison.key}, {"metric", comparison.metric}, {"values", Json::array()}};
+  Json json = {{"by", comparison.key}, {"metric", comparison.metric->key}, {"values", Json::array()}};
   for (const ComparedValue& value : comparison.values) {
     Json pairs = Json::array();
     for (const ComparedPair& pair : value.pairs) pairs.push_back(pair_json(pair));
@@ -234,7 +246,7 @@ std::string comparison_text(const Comparison& comparison, TableFormat format, bo
   for (const ComparedValue& value : comparison.values) {
     if (is_text)
       text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
-                          comparison.metric);
+                          comparison.metric->key);
     if (!value.pairs.empty()) {
       TextTable table = pairs_table(comparison, value);
       if (is_text && width > 0) left_out = table.fit(width);

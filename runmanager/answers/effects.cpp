@@ -77,20 +77,19 @@ std::string cell_name(const std::vector<Factor>& factors, const std::vector<std:
 // unless they are repeats, which coarse numbers may not tell apart.
 class SameNumbers {
  public:
-  SameNumbers(const Runs& runs, const Metric& metric) : names_(metric_names(runs)) {
-    std::erase_if(names_,
-                  [](const std::string& name) { return is_time(name) || name == "images_per_second"; });
-    names_.emplace_back(metric.key);
+  SameNumbers(const Runs& runs, const Metric& metric) : metrics_{&metric} {
+    for (const std::string& name : metric_names(runs))
+      if (const Metric& other = metric_named(name); is_quality(other)) metrics_.push_back(&other);
   }
   bool operator()(const RunRecord& a, const RunRecord& b) const {
-    return std::ranges::all_of(names_, [&](const std::string& name) {
-      const std::optional<double> x = run_metric(a, name), y = run_metric(b, name);
+    return std::ranges::all_of(metrics_, [&](const Metric* metric) {
+      const std::optional<double> x = run_metric(a, *metric), y = run_metric(b, *metric);
       return x == y || (x && y && std::isnan(*x) && std::isnan(*y));
     });
   }
 
  private:
-  std::vector<std::string> names_;
+  std::vector<const Metric*> metrics_;
 };
 
 // Whether all runs that differ only in factors[index] gave the same numbers: the number of workers, say, or

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runmanager/answers/answer.h"
 #include "runmanager/answers/statistics.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"
-#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -67,14 +66,8 @@ struct Effects {
 /// metric as a finite number, if no setting varies, or if the grid has gaps, which it names.
 Effects effects_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
-/// The share of each setting and pair in the differences, the mean of each value, and the runs that no other
-/// run beats, if there are any. In CSV the shares are plain.
-std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format, bool unicode);
-
-/// Those tables with their explanations. Ends with a newline.
-std::string effects_text(const Effects& effects, bool unicode);
-
-/// Everything in `effects`; null for what is not known.
-nlohmann::ordered_json effects_json(const Effects& effects);
+/// As tables: the share of each setting and pair in the differences, the mean of each value, and the runs
+/// that no other run beats, if there are any. In CSV the shares are plain.
+Answer answer_of(const Effects& effects, TableFormat format, bool unicode);
 
 }  // namespace sweep

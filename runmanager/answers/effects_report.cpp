@@ -43,27 +43,23 @@ std::size_t settings_count(const Effects& effects) {
 }
 
 TextTable shares_table(const Effects& effects, TableFormat format, bool unicode) {
-  const bool is_plain = format == TableFormat::kCsv;
-  const char* none = is_plain ? "" : "-";
-  const auto share = [is_plain](double part) {
-    return is_plain ? fmt::format("{}", part) : share_text(part);
-  };
+  const char* none = format == TableFormat::kCsv ? "" : "-";
   TextTable table({"setting", "best", "share", "F", "p"}, 2);
   for (const Effect& effect : effects.effects) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
                                                        : effect.levels[effect.best].value;
-    table.rows.push_back({keys_text(effect, unicode), best, share(effect.share), f_text(effect.f, none),
-                          p_text(effect.p, none)});
+    table.rows.push_back({keys_text(effect, unicode), best, share_cell(effect.share, format),
+                          f_text(effect.f, none), p_text(effect.p, none)});
   }
   const bool has_repeats = effects.error == EffectError::kRepeats;
   if (has_repeats && settings_count(effects) > 2)
-    table.rows.push_back({"more of them together", "", share(rest_share(effects)), "", ""});
+    table.rows.push_back({"more of them together", "", share_cell(rest_share(effects), format), "", ""});
   if (effects.error != EffectError::kNone) {
     const char* name = has_repeats                    ? "repeats"
                        : settings_count(effects) == 2 ? "both together"
                                                       : "more of them together";
-    table.rows.push_back({name, "", share(effects.error_share), "", ""});
+    table.rows.push_back({name, "", share_cell(effects.error_share, format), "", ""});
   }
   return table;
 }
@@ -127,21 +123,12 @@ Json effect_json(const Effect& effect) {
   return json;
 }
 
-}  // namespace
-
-std::vector<TextTable> effects_tables(const Effects& effects, TableFormat format, bool unicode) {
-  std::vector<TextTable> tables = {shares_table(effects, format, unicode), levels_table(effects)};
-  if (!effects.front.empty()) tables.push_back(front_table(effects));
-  return tables;
-}
-
-std::string effects_text(const Effects& effects, bool unicode) {
+std::string effects_text(const Effects& effects, const std::vector<TextTable>& tables, bool unicode) {
   std::string text = fmt::format(
       "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.goal.metric->key,
       effects.goal.largest_is_best ? "larger" : "smaller", effects.combinations * effects.repeats,
       effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
       metric_text(*effects.goal.metric, effects.mean));
-  const std::vector<TextTable> tables = effects_tables(effects, TableFormat::kText, unicode);
   text += terminal_table(tables[0], unicode);
   text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
   text += terminal_table(tables[1], unicode);
@@ -180,6 +167,15 @@ Json effects_json(const Effects& effects) {
                              {"run_seconds", json_number(run.run_seconds)}});
   }
   return json;
+}
+
+}  // namespace
+
+Answer answer_of(const Effects& effects, TableFormat format, bool unicode) {
+  std::vector<TextTable> tables = {shares_table(effects, format, unicode), levels_table(effects)};
+  if (!effects.front.empty()) tables.push_back(front_table(effects));
+  std::string text = effects_text(effects, tables, unicode);
+  return {std::string(effects.goal.metric->key), std::move(text), effects_json(effects), std::move(tables)};
 }
 
 }  // namespace sweep

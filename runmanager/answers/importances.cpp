@@ -206,27 +206,18 @@ Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal)
   return importances;
 }
 
-TextTable importances_table(const Importances& importances, TableFormat format) {
-  const bool is_plain = format == TableFormat::kCsv;
+Answer answer_of(const Importances& importances, TableFormat format, bool unicode) {
   TextTable table({"setting", "best trials have", "importance", "trials", "by chance"}, 2);
   for (const Importance& setting : importances.settings)
-    table.rows.push_back({setting.key, setting.best,
-                          is_plain ? fmt::format("{}", setting.share) : share_text(setting.share),
+    table.rows.push_back({setting.key, setting.best, share_cell(setting.share, format),
                           std::to_string(setting.trials), setting.may_be_chance ? "maybe" : "no"});
-  return table;
-}
-
-std::string importances_text(const Importances& importances, bool unicode) {
-  return fmt::format("Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n",
-                     goal_text({importances.goal}), importances.trials) +
-         terminal_table(importances_table(importances, TableFormat::kText), unicode) +
-         fmt::format(
-             "\nimportance: how far the values of the best {} trials differ from those of all, as a share of "
-             "all settings. by chance: whether a setting without influence may come as far.\n",
-             importances.best);
-}
-
-Json importances_json(const Importances& importances) {
+  std::string text = fmt::format(
+      "Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n{}\nimportance: how "
+      "far the "
+      "values of the best {} trials differ from those of all, as a share of all settings. by chance: whether "
+      "a "
+      "setting without influence may come as far.\n",
+      goal_text({importances.goal}), importances.trials, terminal_table(table, unicode), importances.best);
   Json json = {{"metric", importances.goal.metric->key},
                {"larger_is_better", importances.goal.largest_is_best},
                {"method", "PED-ANOVA"},
@@ -240,7 +231,7 @@ Json importances_json(const Importances& importances) {
                                    {"may_be_chance", setting.may_be_chance},
                                    {"trials", setting.trials},
                                    {"best", setting.best}});
-  return json;
+  return {std::string(importances.goal.metric->key), std::move(text), std::move(json), {std::move(table)}};
 }
 
 }  // namespace sweep

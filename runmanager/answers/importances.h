@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "runmanager/answers/answer.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"
-#include "runmanager/terminal/table.h"
 
 namespace sweep {
 
@@ -35,13 +34,7 @@ struct Importances {
 /// setting differs.
 Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
-/// A row per setting, the most important first. In CSV the shares are plain.
-TextTable importances_table(const Importances& importances, TableFormat format);
-
-/// That table with its explanation. Ends with a newline.
-std::string importances_text(const Importances& importances, bool unicode);
-
-/// Everything in `importances`.
-nlohmann::ordered_json importances_json(const Importances& importances);
+/// As a table: a row per setting, the most important first. In CSV the shares are plain.
+Answer answer_of(const Importances& importances, TableFormat format, bool unicode);
 
 }  // namespace sweep

@@ -77,12 +77,6 @@ std::string param_title(const std::string& key, const std::vector<std::string>& 
   return (is_taken ? std::string(kParamPrefix) : "") + key;
 }
 
-bool is_time(std::string_view key) { return metric_named(key).unit == MetricUnit::kSeconds; }
-
-std::string metric_text(const std::optional<double>& value, std::string_view key) {
-  return metric_text(metric_named(key), value, "-");
-}
-
 std::optional<double> median_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   std::sort(values.begin(), values.end());

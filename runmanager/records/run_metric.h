@@ -40,10 +40,8 @@ inline constexpr std::string_view kParamPrefix = "param.";
 /// kParamPrefix if one of them has that name.
 std::string param_title(const std::string& key, const std::vector<std::string>& others);
 
-/// Whether the metric `key` is a time, of which a ratio tells more than a difference.
-bool is_time(std::string_view key);
-/// A value of the metric `key` as people read it; "-" for none.
-std::string metric_text(const std::optional<double>& value, std::string_view key);
+/// Whether the metric is a time.
+inline bool is_time(const Metric& metric) { return metric.unit == MetricUnit::kSeconds; }
 
 /// The middle value, or the mean of the two in the middle. None for no values.
 std::optional<double> median_of(std::vector<double> values);

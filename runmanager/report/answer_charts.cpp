@@ -118,7 +118,8 @@ void add_comparison(const ReportData& data, Charts& charts) {
   for (const ComparedValue& value : data.compared->values) {
     all += value.pairs.size();
     for (const ComparedPair& pair : value.pairs) {
-      if (!pair.base || !pair.other || row == kMaxPairs) continue;
+      const auto& [base, other] = pair.metric;
+      if (!base || !other || row == kMaxPairs) continue;
       std::string label = settings_text(pair.settings);
       if (!pair.notes.empty()) label += fmt::format(" (but {})", fmt::join(pair.notes, "; "));
       const std::string ratio = faster_text(value, pair);
@@ -126,13 +127,13 @@ void add_comparison(const ReportData& data, Charts& charts) {
         const std::string text = (jobs > 1 ? "~" : "") + human_seconds(seconds);
         table.rows.push_back({row, place, label, side, seconds, text, ratio});
       };
-      add(0, value.base, *pair.base, pair.base_jobs);
-      add(1, value.other, *pair.other, pair.other_jobs);
+      add(0, value.base, *base, pair.jobs.base);
+      add(1, value.other, *other, pair.jobs.other);
       ++row;
     }
   }
   if (row == 0) return;
-  const Metric& metric = metric_named(data.compared->metric);
+  const Metric& metric = *data.compared->metric;
   const std::string title =
       axis_title(metric) + (metric.key == kEpochSeconds ? ", median without the first" : "");
   add_chart(charts, "comparison", fmt::format("{} of {} pairs of runs", metric.name, row),

@@ -32,7 +32,7 @@ void complete_marks(Json& marks) {
 
 // charts/KIND.json, laid on the other that it names: lists of things with names are joined.
 Json read_chart(const std::string& kind) {
-  const std::string file = "charts/" + kind + ".json";
+  const std::string file = kind + ".json";
   Json chart = parse_json_text(embedded_file(file), file);
   if (!chart.contains("on")) return chart;
   Json base = read_chart(chart["on"]);

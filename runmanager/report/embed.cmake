@@ -1,10 +1,9 @@
-# cmake -DOUTPUT=FILE.cpp -DFILES=NAME=PATH,… -P embed.cmake: writes a source file that holds the files.
+# cmake -DOUTPUT=FILE.cpp -DFILES=PATH,… -P embed.cmake: writes a source file that holds the files, by their names without folders.
 set(entries "")
 string(REPLACE "," ";" FILES "${FILES}")
 foreach(file IN LISTS FILES)
-  string(REGEX MATCH "^([^=]*)=(.*)$" matched "${file}")
-  set(name ${CMAKE_MATCH_1})
-  file(READ ${CMAKE_MATCH_2} content)
+  get_filename_component(name ${file} NAME)
+  file(READ ${file} content)
   string(APPEND entries "    {\"${name}\", R\"SWEEP_EMBEDDED(${content})SWEEP_EMBEDDED\"sv},\n")
 endforeach()
 list(LENGTH FILES count)

@@ -26,7 +26,7 @@ std::string png_uri(std::string_view png);
 std::string script_digest(std::string_view script);
 
 struct EmbeddedFile {
-  std::string_view name;  // "page.html", "charts/curves.vg.json"
+  std::string_view name;  // "page.html", "curves.json"
   std::string_view content;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "core/base/text.h"
 #include "runmanager/config/params.h"
@@ -27,11 +26,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-bool is_completed(const RunRecord& run) { return run.status == RunStatus::kCompleted; }
+bool has_completed(const RunRecord& run) { return run.status == RunStatus::kCompleted; }
 
 std::string best_sentence(const ReportData& data) {
   if (data.runs.empty()) return "There are no runs.";
-  const auto completed = std::ranges::count_if(data.records, is_completed);
+  const auto completed = std::ranges::count_if(data.records, has_completed);
   if (!data.best)
     return completed > 0 ? "No completed run has a result to judge it by." : "No run is completed yet.";
   const RunRecord& run = data.records[*data.best];
@@ -90,7 +89,7 @@ void tell_best_mean(const ReportData& data, std::vector<std::string>& sentences)
     std::vector<double> values;
     for (const std::size_t run : series.runs) {
       const auto value = run_metric(data.records[run], metric);
-      if (is_completed(data.records[run]) && value) values.push_back(*value);
+      if (has_completed(data.records[run]) && value) values.push_back(*value);
     }
     if (values.size() < 2) continue;
     const Spread spread = spread_of(values);
@@ -177,29 +176,16 @@ std::string text_of(const Json& value) {
   return value.is_null() ? "" : compact_json_text(value);
 }
 
-// Rows without repetition: most runs of a sweep say the same.
-class Rows {
- public:
+// The values of each name, in the order they came, without repetition: most runs of a sweep say the same.
+struct Facts {
+  std::vector<std::pair<std::string, std::vector<std::string>>> list{};
+
   void add(const std::string& what, const std::string& value) {
-    if (value.empty() || !seen_.insert({what, value}).second) return;
-    if (std::find(order_.begin(), order_.end(), what) == order_.end()) order_.push_back(what);
-    table_.rows.push_back({what, value});
+    if (value.empty()) return;
+    auto found = std::ranges::find(list, what, [](const auto& fact) { return fact.first; });
+    if (found == list.end()) found = list.insert(found, {what, {}});
+    if (std::ranges::find(found->second, value) == found->second.end()) found->second.push_back(value);
   }
-  // Values of one name are together, names in the order they came.
-  ChartTable take() {
-    std::stable_sort(table_.rows.begin(), table_.rows.end(),
-                     [this](const auto& a, const auto& b) { return place(a[0]) < place(b[0]); });
-    return std::move(table_);
-  }
-
- private:
-  std::ptrdiff_t place(const Json& what) const {
-    return std::find(order_.begin(), order_.end(), what.get<std::string>()) - order_.begin();
-  }
-
-  ChartTable table_{{"what", "value"}};
-  std::set<std::pair<std::string, std::string>> seen_;
-  std::vector<std::string> order_;
 };
 
 std::string machine_text(const Json& machine) {
@@ -212,39 +198,40 @@ std::string machine_text(const Json& machine) {
   return text + ", " + text_of(member(machine, "system"));
 }
 
-void add_files(const std::string& title, const Json& files, Rows& rows) {
+void add_files(const std::string& title, const Json& files, Facts& facts) {
   for (const Json& file : files)
-    rows.add(title, fmt::format("{}  {}", text_of(member(file, "sha256")),
-                                fs::path(text_of(member(file, "path"))).filename().string()));
+    facts.add(title, fmt::format("{}  {}", text_of(member(file, "sha256")),
+                                 fs::path(text_of(member(file, "path"))).filename().string()));
 }
 
-void add_run(const RunRecord& run, Rows& rows) {
+void add_run(const RunRecord& run, Facts& facts) {
   const Json& provenance = run.provenance;
   if (!provenance.is_object()) return;
   // A program's own numbers are not those of this engine.
   const std::string numerics = text_of(member(provenance, "numerics"));
-  rows.add("Program",
-           fmt::format("{} {}, revision {}, {}{}", text_of(member(provenance, "program")),
-                       text_of(member(provenance, "version")), text_of(member(provenance, "revision")),
-                       numerics.empty() ? "" : "numerics " + numerics + ", ",
-                       text_of(member(provenance, "compiler"))));
-  rows.add("Command", text_of(member(provenance, "command")));
+  facts.add("Program",
+            fmt::format("{} {}, revision {}, {}{}", text_of(member(provenance, "program")),
+                        text_of(member(provenance, "version")), text_of(member(provenance, "revision")),
+                        numerics.empty() ? "" : "numerics " + numerics + ", ",
+                        text_of(member(provenance, "compiler"))));
+  facts.add("Command", text_of(member(provenance, "command")));
   const Json& machine = member(provenance, "machine");
-  rows.add("Machine", machine_text(machine));
+  facts.add("Machine", machine_text(machine));
   for (const Json& device : member(machine, "devices"))
-    rows.add("Device",
-             fmt::format("{}: {}, {}", text_of(member(device, "device")),
-                         text_of(member(device, "description")), text_of(member(device, "software"))));
-  rows.add("Data", text_of(member(member(provenance, "dataset"), "name")));
-  add_files("Data, SHA-256", member(member(provenance, "dataset"), "files"), rows);
-  add_files("Input, SHA-256", member(provenance, "inputs"), rows);
+    facts.add("Device",
+              fmt::format("{}: {}, {}", text_of(member(device, "device")),
+                          text_of(member(device, "description")), text_of(member(device, "software"))));
+  facts.add("Data", text_of(member(member(provenance, "dataset"), "name")));
+  add_files("Data, SHA-256", member(member(provenance, "dataset"), "files"), facts);
+  add_files("Input, SHA-256", member(provenance, "inputs"), facts);
   const Json& git = member(provenance, "git");
   if (const std::string commit = text_of(member(git, "commit")); !commit.empty())
-    rows.add("Git commit", commit + (member(git, "changed") == true ? ", with the changes of git.diff" : ""));
+    facts.add("Git commit",
+              commit + (member(git, "changed") == true ? ", with the changes of git.diff" : ""));
 }
 
 // Adds when the first run started and the last one ended, and how long all took together.
-void add_times(const ReportData& data, Rows& rows) {
+void add_times(const ReportData& data, Facts& facts) {
   std::string started, ended;
   double seconds = 0;
   for (const RunRecord& run : data.records) {
@@ -252,9 +239,9 @@ void add_times(const ReportData& data, Rows& rows) {
     ended = std::max(ended, run.ended);
     seconds += own_seconds(run);
   }
-  rows.add("First run started", started);
-  rows.add("Last run ended", ended);
-  if (seconds > 0) rows.add("All runs together", human_seconds(seconds));
+  facts.add("First run started", started);
+  facts.add("Last run ended", ended);
+  if (seconds > 0) facts.add("All runs together", human_seconds(seconds));
 }
 
 }  // namespace
@@ -271,7 +258,7 @@ std::vector<std::string> run_notes(const ReportData& data) {
   std::map<std::pair<RunStatus, std::string>, std::size_t> reasons;
   std::vector<decltype(reasons)::const_iterator> notes;
   for (const RunRecord& run : data.records) {
-    if (is_completed(run)) continue;
+    if (has_completed(run)) continue;
     const std::string error = run.error.value_or("");
     const auto [found, is_new] = reasons.try_emplace({run.status, error.substr(0, error.find('\n'))});
     if (is_new) notes.push_back(found);
@@ -326,10 +313,13 @@ RunsTable runs_table(const ReportData& data) {
 }
 
 ChartTable provenance_rows(const ReportData& data) {
-  Rows rows;
-  for (const RunRecord& run : data.records) add_run(run, rows);
-  add_times(data, rows);
-  return rows.take();
+  Facts facts;
+  for (const RunRecord& run : data.records) add_run(run, facts);
+  add_times(data, facts);
+  ChartTable table{{"what", "value"}};
+  for (const auto& [what, values] : facts.list)
+    for (const std::string& value : values) table.rows.push_back({what, value});
+  return table;
 }
 
 ChartTable sweep_files(const ReportData& data) {

@@ -21,11 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-std::string picture_title(const RunPicture& picture) {
-  if (picture.tag == "images") return "First batch";
-  return picture.tag == "predictions/confusion_matrix" ? "Confusion matrix" : "Misclassified samples";
-}
-
 // The pictures of the best run; before there is one, of the first run with pictures.
 Json pictures_json(const ReportData& data) {
   Json json = {{"run", nullptr}, {"list", Json::array()}};
@@ -40,7 +35,7 @@ Json pictures_json(const ReportData& data) {
     if (pictures.empty()) continue;
     json["run"] = run_label(data, run, true);
     for (const RunPicture& picture : pictures)
-      json["list"].push_back({{"title", picture_title(picture)},
+      json["list"].push_back({{"title", picture.title},
                               {"width", picture.width},
                               {"height", picture.height},
                               {"uri", png_uri(picture.png)},

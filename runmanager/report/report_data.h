@@ -13,7 +13,7 @@
 #include "runmanager/answers/comparison.h"
 #include "runmanager/answers/effects.h"
 #include "runmanager/answers/importances.h"
-#include "runmanager/answers/run_pairs.h"
+#include "runmanager/answers/source_runs.h"
 #include "runmanager/records/judge.h"
 
 namespace sweep {

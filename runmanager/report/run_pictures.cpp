@@ -14,11 +14,12 @@ namespace fs = std::filesystem;
 
 // The tags of RunLog and log_predictions().
 struct Tags {
-  std::string_view image, text;
+  std::string_view image, text, title;
 };
-constexpr std::array<Tags, 3> kTags = {{{"images", ""},
-                                        {"predictions/confusion_matrix", "predictions/confusion_counts"},
-                                        {"predictions/misclassified", "predictions/misclassified_list"}}};
+constexpr std::array<Tags, 3> kTags = {
+    {{"images", "", "First batch"},
+     {"predictions/confusion_matrix", "predictions/confusion_counts", "Confusion matrix"},
+     {"predictions/misclassified", "predictions/misclassified_list", "Misclassified samples"}}};
 
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1a\n";
 
@@ -30,12 +31,8 @@ void take(const tbwriter::DecodedEvent& event, Found& found) {
       if (value.tag == kTags[i].text && value.text) found[i].text = *value.text;
       if (value.tag != kTags[i].image || !value.image || !value.image->bytes.starts_with(kPngSignature))
         continue;
-      found[i] = {std::string(value.tag),
-                  event.step,
-                  value.image->width,
-                  value.image->height,
-                  std::string(value.image->bytes),
-                  std::move(found[i].text)};
+      found[i] = {std::string(kTags[i].title), value.image->width, value.image->height,
+                  std::string(value.image->bytes), std::move(found[i].text)};
     }
   }
 }

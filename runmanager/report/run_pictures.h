@@ -9,8 +9,7 @@
 namespace sweep {
 
 struct RunPicture {
-  std::string tag;        // "images", "predictions/confusion_matrix", "predictions/misclassified"
-  std::int64_t step = 0;  // of the newest one, which this is
+  std::string title;                   // "First batch", "Confusion matrix", "Misclassified samples"
   std::int64_t width = 0, height = 0;  // in pixels
   std::string png;
   std::string text;  // the same as a Markdown table; "" if there is none

@@ -116,14 +116,6 @@ std::string front_text(std::vector<RunRecord> runs, const Goals& goals) {
                      formatted_results(runs, keys, TableFormat::kText, options));
 }
 
-// What is known of one goal.
-struct Answer {
-  std::string goal;
-  std::string text;
-  nlohmann::ordered_json json;
-  std::vector<TextTable> tables;
-};
-
 // The tables of several goals say in a first column whose they are. A CSV file holds one table.
 std::vector<TextTable> named_tables(const std::vector<Answer>& answers, TableFormat format) {
   std::vector<TextTable> tables;
@@ -161,31 +153,20 @@ void print_answers(const std::vector<Answer>& answers, TableFormat format, const
   }
 }
 
-// For a search, whose trials are no grid.
-Answer importances_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format) {
-  const Importances importances = importances_of(runs, goal);
-  return {std::string(goal.metric->key),
-          importances_text(importances, stdout_unicode()),
-          importances_json(importances),
-          {importances_table(importances, format)}};
-}
-
-// `is_only`: there is no other goal, so the runs that are both fast and good belong to the answer.
-Answer effects_answer(const std::vector<RunRecord>& runs, const Goal& goal, TableFormat format,
-                      bool is_only) {
-  Effects effects = effects_of(runs, goal);
-  if (!is_only) effects.front.clear();
-  return {std::string(goal.metric->key), effects_text(effects, stdout_unicode()), effects_json(effects),
-          effects_tables(effects, format, stdout_unicode())};
-}
-
 void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_search,
                    const ShowOptions& options) {
   if (!options.metric.empty()) goals = {goal_for(metric_named(options.metric), goals)};
   std::vector<Answer> answers;
-  for (const Goal& goal : goals)
-    answers.push_back(is_search ? importances_answer(runs, goal, options.format)
-                                : effects_answer(runs, goal, options.format, goals.size() == 1));
+  for (const Goal& goal : goals) {
+    if (is_search) {  // whose trials are no grid
+      answers.push_back(answer_of(importances_of(runs, goal), options.format, stdout_unicode()));
+      continue;
+    }
+    Effects effects = effects_of(runs, goal);
+    // The runs that are both fast and good belong to the answer if there is no other goal.
+    if (goals.size() > 1) effects.front.clear();
+    answers.push_back(answer_of(effects, options.format, stdout_unicode()));
+  }
   print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goals) : "");
 }
 

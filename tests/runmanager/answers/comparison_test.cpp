@@ -21,7 +21,7 @@ ComparedPair first_pair(const std::vector<SourceRun>& runs) {
 
 TEST(Comparison, TellsHowManyTimesAsFast) {
   const Comparison comparison = compare_runs(grid(), "device", "");
-  EXPECT_EQ(comparison.metric, "epoch_seconds");
+  EXPECT_EQ(comparison.metric->key, "epoch_seconds");
   ASSERT_THAT(comparison.values, SizeIs(1));
   ASSERT_TRUE(comparison.values[0].ratio);
   EXPECT_DOUBLE_EQ(comparison.values[0].ratio->mean, 6);  // sqrt(4 * 9)
@@ -48,8 +48,8 @@ TEST(Comparison, TheFirstEpochIsApart) {
   std::vector<SourceRun> runs = grid();
   runs[0].record.epochs[0].set("epoch_seconds", 100);
   const ComparedPair pair = first_pair(runs);
-  EXPECT_EQ(pair.base, 4);
-  EXPECT_EQ(pair.first_epoch_base, 100);
+  EXPECT_EQ(pair.metric.base, 4);
+  EXPECT_EQ(pair.first_epoch.base, 100);
 }
 
 TEST(Comparison, AMachineThatIsNotDescribedByTextsHasNoName) {

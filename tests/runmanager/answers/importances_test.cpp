@@ -170,12 +170,11 @@ TEST(Importances, FollowTheGoalAndSayWhatTheBestHave) {
   ASSERT_EQ(importances.settings.size(), 1u) << "the device does not differ";
   EXPECT_EQ(importances.settings[0].best, "182 to 197");
   EXPECT_EQ(importances_of(runs, kLowestLoss).settings[0].best, "2 to 17");
-  const std::string text = importances_text(importances, false);
-  EXPECT_THAT(text, HasSubstr("PED-ANOVA, of 200 trials"));
-  EXPECT_THAT(text, HasSubstr("n        182 to 197"));
-  EXPECT_EQ(importances_json(importances).at("importances").at(0).at("share"), 1);
-  EXPECT_THAT(importances_table(importances, TableFormat::kCsv).rows,
-              ElementsAre(ElementsAre("n", "182 to 197", "1", "200", "no")));
+  const Answer answer = answer_of(importances, TableFormat::kCsv, false);
+  EXPECT_THAT(answer.text, HasSubstr("PED-ANOVA, of 200 trials"));
+  EXPECT_THAT(answer.text, HasSubstr("n        182 to 197"));
+  EXPECT_EQ(answer.json.at("importances").at(0).at("share"), 1);
+  EXPECT_THAT(answer.tables.at(0).rows, ElementsAre(ElementsAre("n", "182 to 197", "1", "200", "no")));
 }
 
 TEST(Importances, NeedTrialsThatDiffer) {

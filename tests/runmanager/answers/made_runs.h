@@ -1,7 +1,7 @@
 // Records of runs that were never trained.
 #pragma once
 
-#include "runmanager/answers/run_pairs.h"
+#include "runmanager/answers/source_runs.h"
 #include "tests/support/test.h"
 
 namespace sweep::testing {

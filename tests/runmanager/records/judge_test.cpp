@@ -116,7 +116,7 @@ TEST(RunMetric, ParametersAreThoseOfTheRunsNetwork) {
   EXPECT_EQ(run_metric(run, "parameters"), std::nullopt);
   run.provenance = {{"parameters", 101770}};
   EXPECT_EQ(run_metric(run, "parameters"), 101770);
-  EXPECT_EQ(metric_text(101770, "parameters"), "102k");
+  EXPECT_EQ(metric_text(metric_named("parameters"), 101770), "102k");
   run.epochs[0].set("parameters", 7);
   EXPECT_EQ(run_metric(run, "parameters"), 7) << "of a program that says so";
 }

@@ -209,9 +209,8 @@ TEST(RunPictures, AreTheNewestOfEachKindWithTheirTexts) {
   }
   const std::vector<RunPicture> pictures = run_pictures(directory.path());
   ASSERT_EQ(pictures.size(), 2u);
-  EXPECT_EQ(pictures[0].tag, "images");
-  EXPECT_EQ(pictures[1].tag, "predictions/confusion_matrix");
-  EXPECT_EQ(pictures[1].step, 2);
+  EXPECT_EQ(pictures[0].title, "First batch");
+  EXPECT_EQ(pictures[1].title, "Confusion matrix");
   EXPECT_EQ(pictures[1].png, second.bytes);
   EXPECT_EQ(pictures[1].width, static_cast<std::int64_t>(second.width));
   EXPECT_EQ(pictures[1].height, static_cast<std::int64_t>(second.height));
