@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/engine/engine.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_event.h"
@@ -25,7 +25,7 @@ class Progress {
   /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
   /// trained, from which the time left is estimated.
   Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work);
-  virtual ~Progress();
+  virtual ~Progress() = default;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -63,22 +63,37 @@ class Progress {
   double now() const { return clock_(); }
 
  private:
-  class ActiveRun;
-  class LiveRate;
+  // What is counted of a run that is trained, beside its LiveRun.
+  struct Meter {
+    double start = 0;
+    std::string phase;  // in work; "" while it trains
+    double phase_since = 0;
+    int epoch = 0;  // in work, from 1
+    bool has_classes = true;
+    Totals totals = {};  // of the epoch
+    // Since the latest speeds, which are those of a second or more of training.
+    double batches = 0, samples = 0, seconds = 0;
+    std::optional<double> trains_since = {};  // not yet part of `seconds`; none while it does not train
+  };
   struct End {
     std::optional<RunStatus> status;  // none: it has paused
     double work = 0;                  // counted in LiveSweep::ended_work
   };
+  LiveRun& active_run(std::size_t number);
+  void take(LiveRun& run, Meter& meter, const RunPlan& plan);
+  void take(LiveRun& run, Meter& meter, const TrainedBatches& batches);
+  void take(LiveRun& run, Meter& meter, const RunPhase& phase);
+  void take(LiveRun& run, Meter& meter, const EpochRecord& epoch);
+  void take(LiveRun&, Meter&, const auto&) {}  // end_run() tells of the ends.
   void leave_run(std::size_t number, std::optional<RunStatus> status);
   void forget_end(std::size_t number);
-  ActiveRun& active_run(std::size_t number);
 
   std::function<double()> clock_;
   double start_;  // by clock_
   Goals goals_;
   LiveSweep state_;
-  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
-  std::map<std::size_t, End> ended_;                          // likewise
+  std::map<std::size_t, Meter> meters_;  // of LiveSweep::active
+  std::map<std::size_t, End> ended_;     // by the run's number
 };
 
 }  // namespace sweep

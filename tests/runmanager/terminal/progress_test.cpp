@@ -6,23 +6,9 @@
 
 namespace sweep::progress_test {
 
-// Shows nothing.
-class SilentProgress final : public Progress {
- public:
-  using Progress::Progress;
-  void message(std::string_view) override {}
-
- private:
-  void show_kept(std::size_t) override {}
-  void show_begin(const LiveRun&) override {}
-  void show_epoch(const LiveRun&, const EpochRecord&) override {}
-  void show_end(std::size_t, const RunRecord&) override {}
-  void show_change(double) override {}
-};
-
 struct ProgressState : ::testing::Test {
   double seconds = 10;
-  SilentProgress progress{[this] { return seconds; }, "s", 4, 400.0};
+  JsonProgress progress{[](std::string_view) {}, [this] { return seconds; }, true, "s", 4, 400.0};
   const LiveSweep& state() { return progress.state(); }
 
   void begin(std::size_t number, int epochs, int trained = 0) {

@@ -37,26 +37,18 @@ TEST(FitWidth, KeepsTheSequenceThatSwitchesColoursOff) {
   EXPECT_EQ(fit_width("\x1b[31mabcdef\x1b[0m", 3), "\x1b[31mab…\x1b[0m");
 }
 
-TEST(HumanSeconds, ChoosesTheUnit) {
-  EXPECT_EQ(human_seconds(0), "0 ms");
-  EXPECT_EQ(human_seconds(0.000002), "0.002 ms");
-  EXPECT_EQ(human_seconds(0.00004), "0.04 ms");
-  EXPECT_EQ(human_seconds(0.0004), "0.4 ms");
-  EXPECT_EQ(human_seconds(0.0012), "1.2 ms");
-  EXPECT_EQ(human_seconds(0.35), "350 ms");
-  EXPECT_EQ(human_seconds(1.234), "1.23 s");
-  EXPECT_EQ(human_seconds(12.34), "12.3 s");
-  EXPECT_EQ(human_seconds(59.96), "1 m 00 s");
-  EXPECT_EQ(human_seconds(125), "2 m 05 s");
-  EXPECT_EQ(human_seconds(3600 * 3 + 60 * 20 + 5), "3 h 20 m");
+TEST(HumanSeconds, ChooseTheUnit) {
+  const std::pair<double, const char*> cases[] = {
+      {0, "0 ms"},         {0.000002, "0.002 ms"}, {0.00004, "0.04 ms"}, {0.0004, "0.4 ms"},
+      {0.0012, "1.2 ms"},  {0.35, "350 ms"},       {1.234, "1.23 s"},    {12.34, "12.3 s"},
+      {59.96, "1 m 00 s"}, {125, "2 m 05 s"},      {12005, "3 h 20 m"}};
+  for (const auto& [seconds, text] : cases) EXPECT_EQ(human_seconds(seconds), text);
 }
 
 TEST(HumanCount, ChoosesTheUnit) {
-  EXPECT_EQ(human_count(0.5), "0.50");
-  EXPECT_EQ(human_count(950), "950");
-  EXPECT_EQ(human_count(999.7), "1.00k");
-  EXPECT_EQ(human_count(12345), "12.3k");
-  EXPECT_EQ(human_count(1.25e6), "1.25M");
+  const std::pair<double, const char*> cases[] = {
+      {0.5, "0.50"}, {950, "950"}, {999.7, "1.00k"}, {12345, "12.3k"}, {1.25e6, "1.25M"}};
+  for (const auto& [count, text] : cases) EXPECT_EQ(human_count(count), text);
 }
 
 // Death tests: the process's environment and its signals are changed in a child.
