@@ -56,21 +56,11 @@ const Charts = (() => {
     box.replaceChildren();
     box.hidden = value == null || value === "";
     if (box.hidden) return;
-    const entries = typeof value === "object" ? Object.entries(value) : [["", value]];
-    const list = document.createElement("dl");
-    for (const [name, text] of entries) {
-      if (name === "") {
-        const title = document.createElement("b");
-        title.textContent = text;
-        box.append(title);
-        continue;
-      }
-      const term = document.createElement("dt"), what = document.createElement("dd");
-      term.textContent = name;
-      what.textContent = text;
-      list.append(term, what);
-    }
-    box.append(list);
+    const {"": title, ...entries} = typeof value === "object" ? value : {"": value};
+    const list = Object.entries(entries).flatMap(([name, text]) =>
+        [Tables.element("dt", {textContent: name}), Tables.element("dd", {textContent: text})]);
+    if (title !== undefined) box.append(Tables.element("b", {textContent: title}));
+    box.append(Tables.element("dl", {}, ...list));
     const left = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 6);
     const below = event.clientY + 16 + box.offsetHeight < innerHeight;
     box.style.left = Math.max(6, left) + "px";

@@ -9,8 +9,8 @@
 
   function showAnswer() {
     byId("best").textContent = model.answer.best;
-    byId("more").append(...model.answer.more.map((text) => element("li", text)));
-    byId("notes").append(...model.notes.map((text) => element("li", text)));
+    byId("more").append(...model.answer.more.map((text) => element("li", {}, text)));
+    byId("notes").append(...model.notes.map((text) => element("li", {}, text)));
     byId("command").hidden = !model.answer.command;
     byId("command").querySelector("pre").textContent = model.answer.command;
     byId("made").textContent = `Made by ${model.program}, ${model.date.replace("T", " ").replace("Z", " UTC")}.` +
@@ -33,17 +33,11 @@
   }
 
   function addChart(chart) {
-    const section = byId(chart.kind), figure = element("figure"), box = element("div", undefined, "canvas");
-    section.hidden = false;
-    if (chart.title) {
-      const heading = element("h3", chart.title);
-      heading.id = `${chart.id}-title`;
-      figure.append(heading);
-    }
+    const section = byId(chart.kind), box = element("div", {className: "canvas", id: `chart-${chart.id}`});
+    const heading = chart.title ? [element("h3", {id: `${chart.id}-title`}, chart.title)] : [];
+    const figure = element("figure", {}, ...heading, box, Tables.later("As a table", () => Tables.ofChart(chart, tables)));
     const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
-    box.id = `chart-${chart.id}`;
-    figure.append(box);
-    figure.append(Tables.later("As a table", () => Tables.ofChart(chart, tables)));
+    section.hidden = false;
     section.querySelector(".charts").append(figure);
     let width = 0;
     const redraw = async () => {
@@ -54,14 +48,17 @@
       connect(chart, view);
       applyFocus(chart, view);
     };
-    const observer = new IntersectionObserver((entries) => {
-      if (!entries.some((entry) => entry.isIntersecting) || drawn.has(chart.id)) return;
+    const drawFirst = () => {
       observer.disconnect();
+      if (drawn.has(chart.id)) return;
       drawn.set(chart.id, redraw);
       redraw();
+    };
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) drawFirst();
     }, {rootMargin: "400px"});
     observer.observe(box);
-    addEventListener("beforeprint", () => { if (!drawn.has(chart.id)) { drawn.set(chart.id, redraw); redraw(); } });
+    addEventListener("beforeprint", drawFirst);
     new ResizeObserver(() => {
       const view = Charts.views.get(chart.id);
       if (!view || widthOf(figure, chart) === width) return;
@@ -182,11 +179,9 @@
     if (!view) return;
     const values = valuesOfColour(), scale = view.scale(Charts.tellsByOrder(values) ? "manyColours" : "colour");
     byId("legend").replaceChildren(...values.map((value) => {
-      const button = element("button"), swatch = element("i");
-      button.type = "button";
-      button.setAttribute("aria-pressed", chosenValues.has(value));
-      swatch.style.background = scale(value);
-      button.append(swatch, element("span", groupTexts.get(value) ?? (colourKey === "" ? String(value) : `${colourKey}=${value}`)));
+      const text = groupTexts.get(value) ?? (colourKey === "" ? String(value) : `${colourKey}=${value}`);
+      const button = element("button", {type: "button", "aria-pressed": chosenValues.has(value)}, element("i"), element("span", {}, text));
+      button.firstChild.style.background = scale(value);
       button.addEventListener("click", () => {
         chosenValues.has(value) ? chosenValues.delete(value) : chosenValues.add(value);
         const runs = tables.series.filter((row) => chosenValues.has(row.group)).flatMap((row) => model.series_runs[row.series]);
@@ -227,14 +222,9 @@
     const pair = byId("interactions"), section = byId("effects");
     const add = (title, table, caption, most = table?.rows.length) => {
       if (!table?.rows.length) return;
-      const box = element("div"), scroll = element("div", undefined, "scroll tall");
-      scroll.tabIndex = 0;
-      scroll.setAttribute("role", "group");
-      scroll.setAttribute("aria-label", title);
       if (table.rows.length > most) caption += ` The first ${most} of ${table.rows.length}.`;
-      scroll.append(Tables.simple(table.columns, table.rows.slice(0, most)));
-      box.append(element("h3", title), element("p", caption, "hint"), scroll);
-      pair.append(box);
+      pair.append(element("div", {}, element("h3", {}, title), element("p", {className: "hint"}, caption),
+                          Tables.scrolling(title, "scroll tall", Tables.simple(table.columns, table.rows.slice(0, most)))));
     };
     add("Two settings together", model.tables.interactions,
         "What pairs do beyond their own effects; p: how likely chance alone makes such a difference.", 12);
@@ -253,14 +243,11 @@
     section.querySelector(".hint").textContent = model.best === null ? `${run}, which is not finished` : run;
     if (model.best === null) section.querySelector("h2").textContent = "Pictures";
     for (const picture of list) {
-      const figure = element("figure"), image = element("img");
-      image.src = picture.uri;
-      image.alt = `${picture.title} of the run ${run}`;
       // Small pixels are enlarged by whole numbers; larger pictures, with letters in them, are made smaller smoothly.
       const times = Math.max(1, Math.min(3, Math.floor(640 / picture.width)));
-      image.width = picture.width * times;
-      if (times > 1) image.className = "enlarged";
-      figure.append(element("h3", picture.title), image);
+      const image = element("img", {src: picture.uri, alt: `${picture.title} of the run ${run}`, width: picture.width * times,
+                                    className: times > 1 ? "enlarged" : ""});
+      const figure = element("figure", {}, element("h3", {}, picture.title), image);
       if (picture.text) figure.append(Tables.later("As a table", () => Tables.markdown(picture.text)));
       section.querySelector(".pictures").append(figure);
     }
@@ -279,33 +266,24 @@
   }
 
   function showProvenance() {
-    const table = element("table"), body = element("tbody");
+    const body = element("tbody");
     let last = null;
     for (const [what, value] of model.provenance.rows) {
-      if (what !== last) {
-        const row = element("tr"), head = element("th", what);
-        head.scope = "row";
-        row.append(head, element("td", value));
-        body.append(row);
-      } else {
-        body.lastChild.lastChild.append(element("br"), value);
-      }
+      if (what === last) body.lastChild.lastChild.append(element("br"), value);
+      else body.append(element("tr", {}, element("th", {scope: "row"}, what), element("td", {}, value)));
       last = what;
     }
-    table.append(body);
-    byId("provenance").querySelector(".facts").append(table);
+    byId("provenance").querySelector(".facts").append(element("table", {}, body));
     for (const [name, text] of model.files.rows)
       byId("files").append(Tables.later(`The sweep file ${name}`, () => Tables.highlighted(text)));
-    byId("remarks").append(...model.remarks.map((text) => element("p", text, "hint")));
-    if (!model.vega) byId("remarks").append(element("p",
-        "There are no charts: the program was built without Vega (Debian's libjs-vega).", "hint"));
+    const remarks = [...model.remarks];
+    if (!model.vega) remarks.push("There are no charts: the program was built without Vega (Debian's libjs-vega).");
+    byId("remarks").append(...remarks.map((text) => element("p", {className: "hint"}, text)));
   }
 
   function showContents() {
     for (const section of document.querySelectorAll("main > section:not([hidden])")) {
-      const link = element("a", section.querySelector("h2").textContent);
-      link.href = `#${section.id}`;
-      byId("contents").append(link);
+      byId("contents").append(element("a", {href: `#${section.id}`}, section.querySelector("h2").textContent));
     }
   }
 

@@ -1,35 +1,28 @@
 "use strict";
 // Tables, also those of charts, and other elements that are made of texts. Texts are never read as HTML.
 const Tables = (() => {
-  function element(name, text, className) {
+  // `has`: properties and attributes. Children that are texts stay texts.
+  function element(name, has = {}, ...children) {
     const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;
-    if (className) made.className = className;
+    for (const [key, value] of Object.entries(has)) key in made ? made[key] = value : made.setAttribute(key, value);
+    made.append(...children);
     return made;
   }
+  // What scrolls by itself, also with the keyboard.
+  const scrolling = (label, className, ...children) =>
+      element("div", {className, tabIndex: 0, role: "group", "aria-label": label}, ...children);
 
   const shown = (value) => value === null || value === undefined ? "–" : typeof value === "boolean" ? (value ? "◆" : "")
       : typeof value === "object" ? JSON.stringify(value)
       : typeof value === "number" ? String(+value.toPrecision(6)) : String(value);
 
+  const cellOf = (value) => element("td", {className: typeof value === "number" ? "number" : ""}, shown(value));
+
   // A table with a head; `rows` of texts and numbers.
   function simple(columns, rows) {
-    const table = element("table");
-    const head = element("tr");
-    for (const column of columns) {
-      const cell = element("th", column);
-      cell.scope = "col";
-      head.append(cell);
-    }
-    const thead = element("thead"), body = element("tbody");
-    thead.append(head);
-    for (const row of rows) {
-      const line = element("tr");
-      for (const value of row) line.append(element("td", shown(value), typeof value === "number" ? "number" : ""));
-      body.append(line);
-    }
-    table.append(thead, body);
-    return table;
+    const head = columns.map((column) => element("th", {scope: "col"}, column));
+    const lines = rows.map((row) => element("tr", {}, ...row.map(cellOf)));
+    return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines));
   }
 
   // What a chart shows. `tables`: all those of the model.
@@ -48,11 +41,7 @@ const Tables = (() => {
 
   // A closed <details> that is filled when it is opened first.
   function later(title, fill) {
-    const details = element("details"), box = element("div", undefined, "scroll");
-    details.append(element("summary", title), box);
-    box.tabIndex = 0;
-    box.setAttribute("role", "group");
-    box.setAttribute("aria-label", title);
+    const box = scrolling(title, "scroll"), details = element("details", {}, element("summary", {}, title), box);
     details.addEventListener("toggle", () => { if (details.open && !box.firstChild) box.append(fill()); });
     return details;
   }
@@ -63,7 +52,7 @@ const Tables = (() => {
     const plain = (cell) => cell.trim().replace(/\\(.)/g, "$1").replace(/&(lt|gt|amp|quot|#(\d+));/g,
         (_, name, code) => code ? String.fromCodePoint(+code) : {lt: "<", gt: ">", amp: "&", quot: '"'}[name]);
     const rows = lines.map((line) => line.replace(/^\||\|\s*$/g, "").split(/(?<!\\)\|/).map(plain));
-    if (rows.length < 2) return element("pre", text);
+    if (rows.length < 2) return element("pre", {}, text);
     return simple(rows[0], rows.slice(2));
   }
 
@@ -81,43 +70,37 @@ const Tables = (() => {
   // The table of all runs: sorted by a click on a head, filtered by words, a row chosen by a click. With the
   // keyboard, words choose a row: a thousand rows to step through would help nobody.
   function runs(columns, rows, best, onFilter, onPick) {
-    const table = element("table"), head = element("tr"), body = element("tbody"), thead = element("thead");
-    table.append(element("caption", "Every run with its settings and results", "visually-hidden"));
     const texts = (cell) => Array.isArray(cell) ? cell[1] : cell ?? "–";
     const lines = rows.map((row, run) => {
-      const line = element("tr", undefined, run === best ? "best" : "");
-      columns.forEach(({kind}, i) => {
-        const cell = element("td", texts(row[i]), kind === "number" ? "number" : "");
-        if (kind !== "number" && String(row[i] ?? "").length > 40) cell.title = row[i];
-        cell.classList.toggle("long", /\S{17}/.test(cell.textContent));
-        line.append(cell);
+      const cells = columns.map(({kind}, i) => {
+        const text = texts(row[i]), isText = kind !== "number", cell = element("td", {className: isText ? "" : "number"}, text);
+        if (isText && String(row[i] ?? "").length > 40) cell.title = row[i];
+        cell.classList.toggle("long", /\S{17}/.test(text));
+        return cell;
       });
-      line.addEventListener("click", () => onPick(run));
-      body.append(line);
-      return line;
+      return element("tr", {className: run === best ? "best" : "", onclick: () => onPick(run)}, ...cells);
     });
     let sorted;
-    columns.forEach(({title, kind}, i) => {
-      const cell = element("th", undefined, kind === "number" ? "number" : ""), button = element("button", title);
-      cell.scope = "col";
-      button.type = "button";
-      button.addEventListener("click", () => {
+    const missing = (cell) => cell === null || (Array.isArray(cell) && cell[0] === null);
+    const heads = columns.map(({title, kind}, i) => {
+      const onclick = () => {
         const down = cell.getAttribute("aria-sort") === "ascending";
         sorted = {title, down};
-        for (const other of head.children) other.removeAttribute("aria-sort");
+        for (const other of heads) other.removeAttribute("aria-sort");
         cell.setAttribute("aria-sort", down ? "descending" : "ascending");
         const order = rows.map((_, run) => run).sort((a, b) => {
           const [x, y] = [rows[a][i], rows[b][i]];
-          const missing = (cell) => cell === null || (Array.isArray(cell) && cell[0] === null);
           return missing(x) || missing(y) ? missing(x) - missing(y) || a - b : (down ? compare(y, x) : compare(x, y)) || a - b;
         });
         body.append(...order.map((run) => lines[run]));
-      });
-      cell.append(button);
-      head.append(cell);
+      };
+      const cell = element("th", {className: kind === "number" ? "number" : "", scope: "col"},
+                           element("button", {type: "button", onclick}, title));
+      return cell;
     });
-    thead.append(head);
-    table.append(thead, body);
+    const body = element("tbody", {}, ...lines);
+    const caption = element("caption", {className: "visually-hidden"}, "Every run with its settings and results");
+    const table = element("table", {}, caption, element("thead", {}, element("tr", {}, ...heads)), body);
 
     const words = rows.map((row) => columns.flatMap(({title}, i) => [texts(row[i]), `${title}=${texts(row[i])}`])
         .join("\n").toLowerCase().replaceAll('"', ""));
@@ -143,7 +126,7 @@ const Tables = (() => {
     // What was sorted by, undefined before; and sorts by it.
     const order = () => sorted;
     function sort(by) {
-      const button = head.children[columns.findIndex(({title}) => title === by?.title)]?.firstChild;
+      const button = heads[columns.findIndex(({title}) => title === by?.title)]?.firstChild;
       button?.click();
       if (by?.down) button?.click();
     }
@@ -152,18 +135,17 @@ const Tables = (() => {
 
   // JSON with its keys, texts and numbers coloured.
   function highlighted(text) {
-    const pre = element("pre"), pattern = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g;
+    const pre = element("pre", {tabIndex: 0}), pattern = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g;
     let done = 0;
     for (const match of text.matchAll(pattern)) {
       pre.append(text.slice(done, match.index));
       const token = match[1] ?? match[0];
-      pre.append(element("span", token, match[2] ? "k" : match[1] ? "s" : "n"));
+      pre.append(element("span", {className: match[2] ? "k" : match[1] ? "s" : "n"}, token));
       done = match.index + token.length;
     }
     pre.append(text.slice(done));
-    pre.tabIndex = 0;
     return pre;
   }
 
-  return {element, simple, ofChart, later, markdown, runs, highlighted};
+  return {element, scrolling, simple, ofChart, later, markdown, runs, highlighted};
 })();

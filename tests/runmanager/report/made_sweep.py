@@ -39,6 +39,15 @@ def run(name, params, made_epochs, **more):
                            "dataset": {"name": "made", "files": [{"path": "/data/made.bin", "sha256": "00" * 32}]}}, **more}
 
 
+def pairs(**more):
+    """Two devices, three learning rates, skipped and failed runs."""
+    runs = [run(f"{lr}-{device}", {"lr": lr, "device": device}, epochs(6, 0.9 - lr, 3 if device == "cpu" else 0.5), **more)
+            for lr in (0.1, 0.01, 0.001) for device in ("cuda:0", "cpu")]
+    runs += [run(f"skipped-{i}", {"lr": 1.0, "device": "cuda:1"}, [], status="skipped", error="there is none here")
+             for i in range(4)]
+    return runs + [run("failed", {"lr": 9.0, "device": "cpu"}, epochs(2, 0.1, 1), status="failed", error="no longer finite")]
+
+
 def trials(count):
     """Of a search: a rate that matters, a width that does not, a momentum that only every other trial has."""
     runs = []

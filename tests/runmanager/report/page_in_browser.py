@@ -50,15 +50,6 @@ def report(directory, *more):
     return done.stdout.splitlines()
 
 
-def pairs(**more):
-    """Two devices, three learning rates, skipped and failed runs."""
-    runs = [made.run(f"{lr}-{device}", {"lr": lr, "device": device}, made.epochs(6, 0.9 - lr, 3 if device == "cpu" else 0.5), **more)
-            for lr in (0.1, 0.01, 0.001) for device in ("cuda:0", "cpu")]
-    runs += [made.run(f"skipped-{i}", {"lr": 1.0, "device": "cuda:1"}, [], status="skipped", error="there is none here")
-             for i in range(4)]
-    return runs + [made.run("failed", {"lr": 9.0, "device": "cpu"}, made.epochs(2, 0.1, 1), status="failed", error="no longer finite")]
-
-
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -93,6 +84,15 @@ class Page(unittest.TestCase):
         levels = look("return deep('h1,h2,h3').filter(h => h.offsetParent).map(h => +h.tagName[1])")
         self.assertTrue(levels[0] == 1 and all(b - a <= 1 for a, b in zip(levels, levels[1:])), levels)
 
+    def report(self, runs, scheme="light", **more):
+        """Makes a sweep of these runs, and shows its report."""
+        report(made.write(self.folder, "s", runs, **more))
+        self.show(self.folder / "s/report.html", scheme=scheme)
+
+    def enter(self, selector, value, event="input"):
+        self.browser.evaluate(f"const box = document.querySelector({json.dumps(selector)}); box.value = {json.dumps(value)}; "
+                              f"box.dispatchEvent(new Event('{event}'));")
+
     def text(self, selector):
         return self.browser.evaluate(f"return document.querySelector({json.dumps(selector)}).textContent")
 
@@ -114,7 +114,7 @@ class Shown(Page):
     CHARTS = ["curves-loss", "curves-accuracy", "coordinates", "effects", "comparison", "times"]
 
     def test_on_every_screen(self):
-        report(made.write(self.folder, "s", pairs()))
+        report(made.write(self.folder, "s", made.pairs()))
         for width in (390, 1200, 1920):
             for scheme in ("light", "dark"):
                 with self.subTest(f"{width} pixels, {scheme}"):
@@ -128,7 +128,7 @@ class Shown(Page):
         self.assertEqual(self.browser.evaluate("return document.documentElement.dataset.theme"), "light")
 
     def test_colours_can_be_told_from_their_background(self):
-        report(made.write(self.folder, "s", pairs()))
+        report(made.write(self.folder, "s", made.pairs()))
         for scheme in ("light", "dark"):
             self.show(self.folder / "s/report.html", scheme=scheme)
             contrasts = self.browser.evaluate("""
@@ -232,8 +232,7 @@ class Shown(Page):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        report(made.write(self.folder, "s", pairs()))
-        self.show(self.folder / "s/report.html")
+        self.report(made.pairs())
         self.browser.evaluate(f"""
           const there = 'http://127.0.0.1:{server.server_port}/';
           new Image().src = there + 'image';
@@ -255,8 +254,7 @@ class Shown(Page):
 class Used(Page):
     def setUp(self):
         super().setUp()
-        report(made.write(self.folder, "s", pairs()))
-        self.show(self.folder / "s/report.html")
+        self.report(made.pairs())
 
     def focus(self):
         time.sleep(0.2)
@@ -291,8 +289,7 @@ class Used(Page):
         self.assertIsNone(self.browser.evaluate("return Charts.views.get('curves-loss').signal('focus')"))
 
     def test_the_legend_chooses_runs(self):
-        self.browser.evaluate("const box = document.querySelector('#colour-by select'); box.value = 'device'; "
-                              "box.dispatchEvent(new Event('change'));")
+        self.enter("#colour-by select", "device", "change")
         self.assertTrue(self.browser.wait("return deep('#legend button').some(b => b.textContent === 'device=cuda:0')", 5))
         self.browser.evaluate("deep('#legend button').find(b => b.textContent === 'device=cuda:0').click()")
         self.assertEqual(self.focus(), [0, 2, 4])
@@ -304,7 +301,7 @@ class Used(Page):
         self.assertEqual(self.browser.evaluate(head + column)[:3], ["0.001", "0.001", "0.01"])
         self.assertEqual(self.browser.evaluate(head + column)[:2], ["9", "1"])
         self.assertEqual(self.browser.evaluate("return deep('#runs th[aria-sort]').map(th => th.getAttribute('aria-sort'))"), ["descending"])
-        self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'lr=0.1 cpu'; box.dispatchEvent(new Event('input'));")
+        self.enter("#filter", "lr=0.1 cpu")
         self.assertEqual(self.browser.evaluate(column), ["0.1"])
         self.assertEqual(self.text("#count"), "1 of 11 runs")
         self.assertEqual(self.focus(), [1])
@@ -387,7 +384,7 @@ def main():
     if shutil.which("chromium") is None:
         skip("there is no chromium to look at the page with; apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
-        probe = subprocess.run([CONTEXT.sweep, "report", made.write(folder, "s", pairs())], capture_output=True, text=True)
+        probe = subprocess.run([CONTEXT.sweep, "report", made.write(folder, "s", made.pairs())], capture_output=True, text=True)
         if "without Vega" in probe.stderr:
             skip("the program was built without Vega; apt-get install libjs-vega")
     return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1

@@ -35,18 +35,15 @@ class Searched(Page):
         self.assertIn("search.trials=1 name=s-best", self.text("#command pre"))
 
     def test_the_legend_of_a_setting_that_some_trials_lack_has_ranges(self):
-        report(made.write(self.folder, "s", made.trials(60), search=self.SEARCH))
-        self.show(self.folder / "s/report.html")
-        self.browser.evaluate("const box = document.querySelector('#colour-by select'); box.value = 'momentum'; "
-                              "box.dispatchEvent(new Event('change'));")
+        self.report(made.trials(60), search=self.SEARCH)
+        self.enter("#colour-by select", "momentum", "change")
         legend = "return deep('#legend button').map(button => button.textContent)"
         self.assertTrue(self.browser.wait(f"const texts = (() => {{ {legend} }})(); return texts.length === 7 && texts[0] === 'no momentum'", 5),
                         self.browser.evaluate(legend))
         self.assertRegex(self.browser.evaluate(legend)[1], r"^momentum [\d.]+ to [\d.]+$")
 
     def test_a_click_on_a_trial_shows_it_everywhere(self):
-        report(made.write(self.folder, "s", made.trials(60), search=self.SEARCH))
-        self.show(self.folder / "s/report.html")
+        self.report(made.trials(60), search=self.SEARCH)
         place = self.place("slice-0", """(() => { const row = view.data('trials').find(row => row.is_best);
           return [view.scale('x')(row.axis0), view.scale('y')(row.value)]; })()""")
         self.point("mouseMoved", place)
@@ -77,14 +74,12 @@ class Whole(Page):
 
     def test_the_front_is_complete(self):
         runs = [made.run(f"r{i}", {"lr": i}, made.epochs(3, 0.3 + i / 50, 1 + i)) for i in range(20)]
-        report(made.write(self.folder, "s", runs))
-        self.show(self.folder / "s/report.html")
+        self.report(runs)
         self.assertEqual(self.browser.evaluate("return deep('#interactions tbody tr').length"), 20)
 
     def test_showing_all_runs_counts_them(self):
-        report(made.write(self.folder, "s", [made.run(f"r{i}", {"lr": i, "size": f"[{i}, {i}]"}, made.epochs(3, 0.5, 1)) for i in range(3)]))
-        self.show(self.folder / "s/report.html")
-        self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'size=\"[1, 1]\"'; box.dispatchEvent(new Event('input'));")
+        self.report([made.run(f"r{i}", {"lr": i, "size": f"[{i}, {i}]"}, made.epochs(3, 0.5, 1)) for i in range(3)])
+        self.enter("#filter", 'size="[1, 1]"')
         self.assertEqual(self.text("#count"), "1 of 3 runs")
         self.browser.evaluate("document.querySelector('#focus-bar button').click()")
         self.assertEqual(self.text("#count"), "3 runs")
@@ -93,16 +88,14 @@ class Whole(Page):
                                                "'50.00%', low: 0.4, high: null}]}).textContent"), "mean95 % fromto50.00%40.00%–")
 
     def test_paper_is_light(self):
-        report(made.write(self.folder, "s", made.trials(8), search=Searched.SEARCH))
-        self.show(self.folder / "s/report.html", scheme="dark")
+        self.report(made.trials(8), "dark", search=Searched.SEARCH)
         theme = "return document.documentElement.dataset.theme"
         self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('beforeprint')); " + theme), "light")
         self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('afterprint')); " + theme), "dark")
 
     def test_numbers_are_sorted_before_texts(self):
         sizes = ("10", "1a", "2", "b")
-        report(made.write(self.folder, "s", [made.run(f"r{i}", {"size": size}, made.epochs(3, 0.5, 1)) for i, size in enumerate(sizes)]))
-        self.show(self.folder / "s/report.html")
+        self.report([made.run(f"r{i}", {"size": size}, made.epochs(3, 0.5, 1)) for i, size in enumerate(sizes)])
         self.browser.evaluate("deep('#runs th button')[0].click()")
         self.assertEqual(self.browser.evaluate("return deep('#runs tbody tr').map(row => row.children[0].textContent)"), ["2", "10", "1a", "b"])
 
