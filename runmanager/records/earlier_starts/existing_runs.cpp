@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -180,6 +181,11 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   return existing;
 }
 
+// Whether an earlier version named the run, with the JSON of a list or an object in it.
+bool is_former_name(const std::string& name) {
+  return name.find("=%5B") != std::string::npos || name.find("=%7B") != std::string::npos;
+}
+
 // A run that earlier starts left under a name that no requested run has.
 struct Unclaimed {
   std::string directory;
@@ -192,15 +198,16 @@ struct UnclaimedRuns {
   std::exception_ptr unreadable;  // why one that is there cannot be read, if there is any
 };
 
-UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory, const std::set<std::string>& claimed) {
+// `may_be`: whether a run of this name may be one.
+UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
+                             const std::function<bool(const std::string&)>& may_be) {
   UnclaimedRuns unclaimed;
   std::error_code error;
   fs::directory_iterator entries(sweep_directory, error);
   if (error) return unclaimed;
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_symlink() || !entry.is_directory() || claimed.contains(name) || is_replaced_name(name))
-      continue;
+    if (entry.is_symlink() || !entry.is_directory() || !may_be(name) || is_replaced_name(name)) continue;
     std::optional<RunRecord> record;
     try {
       record = read_record(entry.path());
@@ -278,12 +285,16 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory, std
   }
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!is_there(sweep_directory / runs[i].name)) missing.push_back(i);
-    existing[i] = find_existing_run(sweep_directory, runs[i], identities[i], retry_failed);
+    const std::string& name = runs[i].name;
+    if (is_there(sweep_directory / name))
+      existing[i] = decide(sweep_directory, name, runs[i], identities[i], retry_failed);
+    else
+      missing.push_back(i);
   }
   if (missing.empty()) return existing;
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  UnclaimedRuns unclaimed = unclaimed_runs(sweep_directory, claimed);
+  UnclaimedRuns unclaimed =
+      unclaimed_runs(sweep_directory, [&](const std::string& name) { return !claimed.contains(name); });
   for (const std::size_t i : missing)
     existing[i] = adopt(sweep_directory, runs[i], identities[i], unclaimed, retry_failed);
   return existing;
@@ -291,8 +302,12 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory, std
 
 ExistingRun find_existing_run(const fs::path& sweep_directory, const RunConfig& run,
                               const RunIdentity& identity, bool retry_failed) {
-  if (!is_there(sweep_directory / run.name)) return {};
-  return decide(sweep_directory, run.name, run, identity, retry_failed);
+  if (is_there(sweep_directory / run.name))
+    return decide(sweep_directory, run.name, run, identity, retry_failed);
+  if (std::ranges::none_of(run.params, [](const auto& param) { return is_json_text(param.second); }))
+    return {};
+  UnclaimedRuns former = unclaimed_runs(sweep_directory, is_former_name);
+  return adopt(sweep_directory, run, identity, former, retry_failed);
 }
 
 void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RunConfig> runs,

@@ -49,7 +49,8 @@ std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_d
                                             std::span<const RunConfig> runs, const IdentityOf& identity,
                                             bool retry_failed);
 
-/// The same of a single run, which adopts none of another name.
+/// The same of a single run. One of another name is adopted only if an earlier version named it, with the
+/// JSON of a list or an object in it.
 ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RunConfig& run,
                               const RunIdentity& identity, bool retry_failed);
 

@@ -156,7 +156,16 @@ void rename_run(const fs::path& sweep, const std::string& name, const std::strin
   write_file_atomically(sweep / former / "run.json", run_record_text(record));
 }
 
-TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
+TEST_F(ChangedSweep, AdoptsRunsAndTrialsThatWereNamedByTheJsonOfAList) {
+  const auto expect_adopted = [this](const SweepOutcome& trained) {
+    const SweepOutcome again = run();
+    ASSERT_EQ(again.runs.size(), trained.runs.size());
+    for (std::size_t i = 0; i < again.runs.size(); ++i) {
+      EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
+      EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], trained.runs[i].epochs[0]["run_seconds"])
+          << "trained again";
+    }
+  };
   patch(R"({"name": "lists", "params": {"dataset.augment": [["horizontal_flip"], []]}})");
   const SweepOutcome runs = run();
   ASSERT_EQ(runs.runs.size(), 4u);
@@ -164,15 +173,20 @@ TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
   rename_run(runs.directory, "lr=0.02,dataset.augment=none", "lr=0.02,dataset.augment=%5B%5D");
   rename_run(runs.directory, "lr=0.01,dataset.augment=horizontal_flip",
              "lr=0.01,dataset.augment=%5B%22horizontal_flip%22%5D");
-  const SweepOutcome again = run();
-  ASSERT_EQ(again.runs.size(), runs.runs.size());
-  for (std::size_t i = 0; i < again.runs.size(); ++i) {
-    EXPECT_EQ(again.runs[i].name, runs.runs[i].name);
-    EXPECT_EQ(again.runs[i].epochs[0]["run_seconds"], runs.runs[i].epochs[0]["run_seconds"])
-        << "trained again";
-  }
+  expect_adopted(runs);
   EXPECT_THAT(told_, HasSubstr("2 runs from an earlier start are the same under another name"));
   EXPECT_FALSE(fs::exists(runs.directory / "lr=0.02,dataset.augment=%5B%5D"));
+
+  patch(R"({"name": "trials", "search": {"method": "tpe", "trials": 3, "at_once": 1},
+            "params": {"optimizer.betas": [[0.9, 0.999], [0.8, 0.99], [0.5, 0.9]]}})");
+  const SweepOutcome trials = run();
+  ASSERT_EQ(trials.runs.size(), 3u);
+  for (const RunRecord& trial : trials.runs) {
+    EXPECT_THAT(trial.name, HasSubstr("optimizer.betas=0."));
+    rename_run(trials.directory, trial.name,
+               "optimizer.betas=%5B0.9%2C0.999%5D" + trial.name.substr(trial.name.size() - 5));
+  }
+  expect_adopted(trials);
 }
 
 TEST_F(ChangedSweep, AdoptsRunsWhenAKeyThatNamesLeftOutVaries) {
