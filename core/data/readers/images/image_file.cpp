@@ -1,6 +1,7 @@
 #include "core/data/readers/images/image_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -44,31 +45,6 @@ std::uint8_t luma(const std::uint8_t* rgb) {
   return static_cast<std::uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
 }
 
-// Position in the stored image of the pixel that is seen at (y, x): table of orientations in
-// EXIF 2.32, 4.6.4.
-std::pair<std::size_t, std::size_t> stored_position(int orientation, std::size_t y, std::size_t x,
-                                                    ImageSize stored) {
-  const std::size_t bottom = stored.height - 1, right = stored.width - 1;
-  switch (orientation) {
-    case 2:
-      return {y, right - x};
-    case 3:
-      return {bottom - y, right - x};
-    case 4:
-      return {bottom - y, x};
-    case 5:
-      return {x, y};
-    case 6:
-      return {bottom - x, y};
-    case 7:
-      return {bottom - x, right - y};
-    case 8:
-      return {x, right - y};
-    default:
-      return {y, x};
-  }
-}
-
 // Numbers of `bytes` bytes at `at`, in the order that the file says; 0 beyond the end.
 std::uint32_t tiff_number(std::span<const std::uint8_t> data, std::size_t at, std::size_t bytes,
                           bool big_endian) {
@@ -100,11 +76,23 @@ Image finished(StoredImage stored, const ImageOptions& options) {
   }
   const std::size_t plane = std::size_t{size.height} * size.width;
   image.pixels.resize(image.channels * plane);
+  // Where the first pixel that is seen lies, and the steps to the next ones: table of orientations in
+  // EXIF 2.32, 4.6.4.
+  auto right = static_cast<std::ptrdiff_t>(stored.channels);
+  std::ptrdiff_t down = right * size.width, first = 0;
+  if (std::ranges::count(std::array{3, 4, 6, 7}, stored.orientation) > 0) {
+    first += down * (size.height - std::ptrdiff_t{1});
+    down = -down;
+  }
+  if (std::ranges::count(std::array{2, 3, 7, 8}, stored.orientation) > 0) {
+    first += right * (size.width - std::ptrdiff_t{1});
+    right = -right;
+  }
+  if (is_transposed(stored.orientation)) std::swap(right, down);
   std::size_t i = 0;
-  for (std::size_t y = 0; y < image.size.height; ++y) {
-    for (std::size_t x = 0; x < image.size.width; ++x, ++i) {
-      const auto [stored_y, stored_x] = stored_position(stored.orientation, y, x, size);
-      const std::uint8_t* pixel = &stored.pixels[(stored_y * size.width + stored_x) * stored.channels];
+  for (std::ptrdiff_t y = 0; y < image.size.height; ++y) {
+    for (std::ptrdiff_t x = 0; x < image.size.width; ++x, ++i) {
+      const std::uint8_t* pixel = stored.pixels.data() + first + y * down + x * right;
       for (std::size_t c = 0; c < image.channels; ++c)
         image.pixels[c * plane + i] = pixel[stored.channels == 1 ? 0 : c];
     }
