@@ -115,11 +115,8 @@ void check_count(std::size_t given, std::size_t expected, const char* function, 
 }
 
 void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer) {
-  const std::vector<std::string> names = state_names(optimizer);
-  const bool same =
-      std::equal(state.begin(), state.end(), names.begin(), names.end(),
-                 [](const OptimizerState& s, const std::string& name) { return s.name == name; });
-  if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+  if (!std::ranges::equal(state, state_names(optimizer), {}, &OptimizerState::name))
+    throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
 }
 
 OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const StepValues& values) {

@@ -48,19 +48,18 @@ std::vector<Stage> stages_of_model(const Network& network, const std::vector<Lay
   std::vector<Device> devices;
   Device device = parse_device(model.front().device);
   for (const Layer& layer : layers) {
-    const auto found = std::find_if(model.begin(), model.end(),
-                                    [&](const LayerPlacement& p) { return fits(layer.name, p.layers); });
+    const auto found =
+        std::ranges::find_if(model, [&](const LayerPlacement& p) { return fits(layer.name, p.layers); });
     if (found != model.end()) {
       device = parse_device(found->device);
       used[static_cast<std::size_t>(found - model.begin())] = true;
     }
     devices.push_back(device);
   }
-  const auto unused = std::find(used.begin(), used.end(), false);
+  const auto unused = std::ranges::find(used, false);
   if (unused != used.end()) {
     const std::string& pattern = model[static_cast<std::size_t>(unused - used.begin())].layers;
-    if (std::any_of(layers.begin(), layers.end(),
-                    [&](const Layer& layer) { return fits(layer.name, pattern); }))
+    if (std::ranges::any_of(layers, [&](const Layer& layer) { return fits(layer.name, pattern); }))
       throw ConfigError("parallel.model: every layer that fits \"" + pattern +
                         "\" also fits an earlier pattern, which counts; want \"" + pattern + "\" before it");
     throw_unknown_layer(network, "parallel.model", pattern);
@@ -110,8 +109,8 @@ std::vector<std::size_t> named_stages(const Network& network, const std::vector<
   std::vector<std::size_t> first = {0};
   for (const std::string& name : names) {
     const auto layers = network.layers();
-    const auto found = std::find_if(layers.begin(), layers.end(),
-                                    [&](const Layer& layer) { return fits(layer.name, name); });
+    const auto found =
+        std::ranges::find_if(layers, [&](const Layer& layer) { return fits(layer.name, name); });
     if (found == layers.end()) throw_unknown_layer(network, "parallel.pipeline.stages", name);
     const auto index = static_cast<std::size_t>(found - layers.begin());
     if (index <= first.back())
@@ -203,13 +202,12 @@ bool fits_pattern(const std::string& name, const std::string& pattern) {
 
 std::pair<int, int> device_range(const std::vector<Stage>& stages) {
   const auto [lowest, highest] =
-      std::minmax_element(stages.begin(), stages.end(),
-                          [](const Stage& a, const Stage& b) { return a.device.index < b.device.index; });
-  return {lowest->device.index, highest->device.index};
+      std::ranges::minmax(stages, {}, [](const Stage& stage) { return stage.device.index; });
+  return {lowest.device.index, highest.device.index};
 }
 
 std::size_t place_of(const Device& device, std::vector<Device>& known) {
-  const auto found = std::find(known.begin(), known.end(), device);
+  const auto found = std::ranges::find(known, device);
   const auto place = static_cast<std::size_t>(found - known.begin());
   if (found == known.end()) known.push_back(device);
   return place;

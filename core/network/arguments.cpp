@@ -129,12 +129,11 @@ bool allowed(const ArgumentType& type, const ArgumentValue& value) {
   }
   if (const auto* text = get<std::string>(value)) {
     if (type.kind == ArgumentKind::kPath) return !text->empty() && text->find('\0') == std::string::npos;
-    return std::find(type.choices.begin(), type.choices.end(), *text) != type.choices.end();
+    return std::ranges::find(type.choices, *text) != type.choices.end();
   }
   if (get<bool>(value) != nullptr) return true;
   if (const auto number = as_number(value)) return in_range(type, *number);
-  const std::vector<double> numbers = as_numbers(value);
-  return std::all_of(numbers.begin(), numbers.end(), [&](double x) { return in_range(type, x); });
+  return std::ranges::all_of(as_numbers(value), [&](double x) { return in_range(type, x); });
 }
 
 }  // namespace
@@ -155,8 +154,7 @@ std::vector<std::string> type_names(std::span<const NamedType> types) {
 }
 
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name) {
-  const auto found =
-      std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
+  const auto found = std::ranges::find(types, name, &NamedType::name);
   return found == types.end() ? nullptr : &*found;
 }
 
@@ -169,8 +167,7 @@ const NamedType& require_type(std::span<const NamedType> types, std::string_view
 }
 
 const ArgumentType* find_argument(const NamedType& type, std::string_view name) {
-  const auto found = std::find_if(type.arguments.begin(), type.arguments.end(),
-                                  [&](const ArgumentType& a) { return a.name == name; });
+  const auto found = std::ranges::find(type.arguments, name, &ArgumentType::name);
   return found == type.arguments.end() ? nullptr : &*found;
 }
 

@@ -20,8 +20,8 @@ std::vector<std::size_t> devices_of_ops(const Network& network, const EngineOpti
   std::vector<sweep::Device> devices;
   std::vector<std::size_t> device_of_op;
   for (std::size_t op = 0; op < program.op_count(); ++op) {
-    const auto stage = std::find_if(stages.begin(), stages.end(),
-                                    [&](const Stage& s) { return program.op(op).first_layer < s.end_layer; });
+    const auto stage = std::ranges::find_if(
+        stages, [&](const Stage& s) { return program.op(op).first_layer < s.end_layer; });
     device_of_op.push_back(place_of(stage->device, devices));
   }
   return device_of_op;
