@@ -4,10 +4,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -29,21 +29,6 @@ std::string parent_of(const fs::path& run) {
   return run.has_parent_path() ? run.parent_path().string() : std::string(".");
 }
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool is_in_key(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
-
-// The end of "key=" at `begin`, or none.
-std::optional<std::size_t> key_end(std::string_view text, std::size_t begin) {
-  if (begin >= text.size() || !is_letter(text[begin])) return std::nullopt;
-  std::size_t end = begin;
-  while (end < text.size() && is_in_key(text[end])) ++end;
-  return end < text.size() && text[end] == '=' ? std::optional(end) : std::nullopt;
-}
-
-bool always_separates(char c) { return std::string_view(" ,;)/").find(c) != std::string_view::npos; }
-// A minus and an underscore may belong to a value, unless a key follows.
-bool may_separate(char c) { return c == '-' || c == '_' || c == '.'; }
-
 // The value that a text means: true or false, a number, or the text itself.
 ParamValue param_of_text(std::string_view text) {
   if (text == "true" || text == "True") return true;
@@ -55,25 +40,17 @@ ParamValue param_of_text(std::string_view text) {
 }
 
 // Finds "key=value" in the name of a run: "lr=0.1 batch_size=100", also with commas, hyphens, underscores or
-// semicolons between them, and inside of other text, as in "Nov24_host-Run(lr=0.1, batch_size=100)".
+// semicolons between them, and inside of other text, as in "Nov24_host-Run(lr=0.1, batch_size=100)". A minus,
+// an underscore and a dot may belong to a value, unless a key follows.
 Params params_of_name(std::string_view name) {
+  static const std::regex setting(
+      R"((?:^|[^A-Za-z0-9])([A-Za-z][\w.]*)=((?:(?![ ,;)/]|[-_.][A-Za-z][\w.]*=)[\s\S])*))");
   Params params;
-  for (std::size_t i = 0; i < name.size();) {
-    const std::optional<std::size_t> equals = key_end(name, i);
-    if (!equals) {
-      // The next word, so that no key begins in the middle of one.
-      while (i < name.size() && is_in_key(name[i])) ++i;
-      while (i < name.size() && !is_letter(name[i])) ++i;
-      continue;
-    }
-    std::size_t end = *equals + 1;
-    while (end < name.size() && !always_separates(name[end]) &&
-           !(may_separate(name[end]) && key_end(name, end + 1)))
-      ++end;
-    const std::string key(name.substr(i, *equals - i));
+  for (std::cregex_iterator found(name.data(), name.data() + name.size(), setting), end; found != end;
+       ++found) {
+    const std::string key = found->str(1);
     std::erase_if(params, [&key](const auto& param) { return param.first == key; });
-    params.emplace_back(key, param_of_text(name.substr(*equals + 1, end - *equals - 1)));
-    i = end + 1;
+    params.emplace_back(key, param_of_text(found->str(2)));
   }
   return params;
 }
