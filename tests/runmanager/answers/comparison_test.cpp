@@ -19,16 +19,30 @@ ComparedPair first_pair(const std::vector<SourceRun>& runs) {
   return compare_runs(runs, "", "").values.at(0).pairs.at(0);
 }
 
-TEST(Comparison, TellsHowManyTimesAsFast) {
-  const Comparison comparison = compare_runs(grid(), "device", "");
-  EXPECT_EQ(comparison.metric->key, "epoch_seconds");
-  ASSERT_THAT(comparison.values, SizeIs(1));
-  ASSERT_TRUE(comparison.values[0].ratio);
-  EXPECT_DOUBLE_EQ(comparison.values[0].ratio->mean, 6);  // sqrt(4 * 9)
-  EXPECT_EQ(comparison.values[0].pairs[1].ratio, 9);
-  EXPECT_THAT(
-      comparison_text(comparison, TableFormat::kText, true),
-      HasSubstr("cuda:0 is 6.00 times as fast as cpu in epoch_seconds (geometric mean of 2 pairs; 95% "));
+TEST(Comparison, SaysHowManyTimesAsFastOrHowFarApart) {
+  std::vector<SourceRun> runs = grid();
+  for (const std::size_t i : {1, 3}) runs[i].record.metrics["test_accuracy"] = 0.75;
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "cuda:0 is 6.00 times as fast as cpu in epoch_seconds (geometric mean of 2 pairs; 95% "},
+      {"images_per_second", "cuda:0 is 6.00 times as fast as cpu in images_per_second"},
+      {"loss", "loss of cuda:0 against cpu: +0.125 (mean of 2 pairs"},
+      {"test_accuracy", "+25.00 points (mean of 2 pairs"}};
+  for (const auto& [metric, sentence] : cases) EXPECT_THAT(text_of(runs, metric), HasSubstr(sentence));
+  const std::vector<ComparedValue> values = compare_runs(runs, "device", "").values;
+  ASSERT_THAT(values, SizeIs(1));
+  EXPECT_DOUBLE_EQ(values[0].ratio.value().mean, 6);  // sqrt(4 * 9)
+  EXPECT_EQ(values[0].pairs[1].ratio, 9);
+  EXPECT_DOUBLE_EQ(compare_runs(runs, "", "loss").values[0].difference.value().mean, 0.125);
+  EXPECT_THAT(text_of({made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
+                       made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)}),
+              HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
+}
+
+TEST(Comparison, CountsManyRunsThatWereLeftOut) {
+  std::vector<SourceRun> runs = grid();
+  runs.insert(runs.end(), 4, made_run({}, "cuda:1", 1));
+  for (std::size_t i = 4; i < runs.size(); ++i) runs[i].record.status = RunStatus::kSkipped;
+  EXPECT_THAT(text_of(runs), HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
 }
 
 TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
@@ -37,11 +51,6 @@ TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   EXPECT_THAT(narrow, HasSubstr("\nnot shown for lack of width: data wait, first epoch"));
   EXPECT_THAT(narrow, HasSubstr(" largest loss difference\n"));
   EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true), Not(HasSubstr("not shown")));
-}
-
-TEST(Comparison, RatesSayTheSameAsTimes) {
-  EXPECT_THAT(text_of(grid(), "images_per_second"),
-              HasSubstr("cuda:0 is 6.00 times as fast as cpu in images_per_second"));
 }
 
 TEST(Comparison, TheFirstEpochIsApart) {
@@ -57,20 +66,6 @@ TEST(Comparison, AMachineThatIsNotDescribedByTextsHasNoName) {
   runs[0].record.provenance = {{"machine", {{"host", "a"}, {"processor", 3}}}};
   runs[1].record.provenance = {{"machine", {{"host", nullptr}, {"processor", "p"}}}};
   EXPECT_THAT(first_pair(runs).notes, ElementsAre("on other machines: a, ; , p"));
-}
-
-TEST(Comparison, OtherMetricsAreSubtracted) {
-  const Comparison comparison = compare_runs(grid(), "device", "loss");
-  ASSERT_TRUE(comparison.values[0].difference);
-  EXPECT_DOUBLE_EQ(comparison.values[0].difference->mean, 0.125);
-  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true),
-              HasSubstr("loss of cuda:0 against cpu: +0.125 (mean of 2 pairs"));
-}
-
-TEST(Comparison, MetricsOfTheWholeRunAreThereToo) {
-  std::vector<SourceRun> runs = grid();
-  for (const std::size_t i : {1, 3}) runs[i].record.metrics["test_accuracy"] = 0.75;
-  EXPECT_THAT(text_of(runs, "test_accuracy"), HasSubstr("+25.00 points (mean of 2 pairs"));
 }
 
 TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
@@ -140,21 +135,6 @@ TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
   const std::string text = text_of(runs);
   EXPECT_THAT(text, HasSubstr("~ timed while runs shared"));
   EXPECT_EQ(std::ranges::count(text, '~'), 2) << "that run's time and the remark:\n" << text;
-}
-
-TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
-  std::vector<SourceRun> runs = grid();
-  for (int i = 0; i < 4; ++i) {
-    runs.push_back(made_run({}, "cuda:1", 1));
-    runs.back().record.status = RunStatus::kSkipped;
-  }
-  EXPECT_THAT(text_of(runs), HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
-}
-
-TEST(Comparison, ValuesThatAreNumbersHaveTheirKeyBesideThem) {
-  const std::vector<SourceRun> runs = {made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
-                                       made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)};
-  EXPECT_THAT(text_of(runs), HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
 }
 
 TEST(Comparison, AMetricThatNoRunHasIsRefused) {

@@ -178,36 +178,29 @@ TEST(Effects, CountRunsThatDifferOnlyInWhatChangesNoBitOnce) {
   }
 }
 
-TEST(Effects, OfASearchAreRefusedWithoutAWalkOverAllPoints) {
-  std::vector<RunRecord> runs;
+TEST(Effects, SayWhatTheyLack) {
+  const auto message = [](const std::vector<RunRecord>& runs, const char* metric = "score") {
+    return message_of<ConfigError>([&] { effects_of(runs, metric); });
+  };
+  std::vector<RunRecord> gap = grid(2), other = grid(2), no_number = grid(2), search;
+  gap[3].status = gap[2].status = RunStatus::kFailed;
+  EXPECT_THAT(message(gap), AllOf(HasSubstr("each of the 12 combinations, but 1 has none: a=x,b=p,c=v"),
+                                  Not(HasSubstr("…"))));
+  EXPECT_THAT(message(gap, "speed"),
+              AllOf(HasSubstr("no finite speed"), HasSubstr("score"), HasSubstr("epoch_seconds")));
+  other[0].params.erase(other[0].params.begin());
+  EXPECT_THAT(message(other), HasSubstr("but some have no a"));
+  no_number[0].metrics["score"] = std::nan("");
+  EXPECT_THAT(message(no_number), HasSubstr("has no finite score"));
+  EXPECT_THAT(message({}), HasSubstr("no run is completed"));
+  EXPECT_THAT(message({grid(1)[0]}), HasSubstr("no setting has two values"));
   for (int i = 0; i < 3000; ++i) {
     Params params;
     for (const char* key : {"a", "b", "c", "d", "e", "f"}) params.emplace_back(key, std::sin(i) + i);
-    runs.push_back(testing::made_run(std::move(params), "cpu", 1, {1.0 / (i + 1)}).record);
+    search.push_back(testing::made_run(std::move(params), "cpu", 1, {1.0 / (i + 1)}).record);
   }
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "loss"); }),
-              HasSubstr("each of the 7.29e+20 combinations"));
-}
-
-TEST(Effects, NeedAllSettingsInEveryRun) {
-  std::vector<RunRecord> runs = grid(2);
-  runs[0].params.erase(runs[0].params.begin());
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "score"); }), HasSubstr("but some have no a"));
-}
-
-TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
-  std::vector<RunRecord> runs = grid(2);
-  runs[3].status = runs[2].status = RunStatus::kFailed;
-  EXPECT_THAT(
-      message_of<ConfigError>([&] { effects_of(runs, "score"); }),
-      AllOf(HasSubstr("each of the 12 combinations, but 1 has none: a=x,b=p,c=v"), Not(HasSubstr("…"))));
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "speed"); }),
-              AllOf(HasSubstr("no finite speed"), HasSubstr("score"), HasSubstr("epoch_seconds")));
-  runs[0].metrics["score"] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(effects_of(runs, "score"), ConfigError);
-  EXPECT_THROW(effects_of({}, "score"), ConfigError);
-  EXPECT_THAT(message_of<ConfigError>([&] { effects_of({grid(1)[0]}, "score"); }),
-              HasSubstr("no setting has two values"));
+  EXPECT_THAT(message(search, "loss"), HasSubstr("each of the 7.29e+20 combinations"))
+      << "without a walk over all points";
 }
 
 // Accuracies of a small test set are often the same.
