@@ -40,22 +40,7 @@ int nth(int n, int count, SumOrder order) { return order == SumOrder::kForward ?
 
 // A linear layer is a convolution of images of one pixel.
 ConvShape conv_shape(const LinearShape& s) {
-  return {.in_channels = s.in_features,
-          .in_height = 1,
-          .in_width = 1,
-          .out_channels = s.out_features,
-          .out_height = 1,
-          .out_width = 1,
-          .kernel_height = 1,
-          .kernel_width = 1,
-          .stride_y = 1,
-          .stride_x = 1,
-          .pad_y = 0,
-          .pad_x = 0,
-          .dilation_y = 1,
-          .dilation_x = 1,
-          .groups = 1,
-          .bias = s.bias};
+  return {.in_channels = s.in_features, .out_channels = s.out_features, .bias = s.bias};
 }
 const ConvShape& conv_shape(const ConvShape& s) { return s; }
 

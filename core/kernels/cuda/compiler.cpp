@@ -4,11 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/kernels/loss.h"
-#include "core/kernels/cuda/ops/batch_norm_op.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/ops/elementwise_ops.h"
-#include "core/kernels/cuda/ops/pool_ops.h"
-#include "core/kernels/cuda/ops/weight_op.h"
+#include "core/kernels/cuda/ops/layer_ops.h"
 
 // Moments of a step, in which MemoryPlan counts. With n nodes:
 //   0 … n − 1     forward of node i at moment i
@@ -48,11 +45,8 @@ class Compiler {
     plan_memory();
     op_of_node_.resize(nodes_.size());
     for (std::size_t n = 0; n < stack_; ++n) {
-      if (is_here(n)) {
-        add_op(n, make_op(n));
-      } else if (nodes_[n].layer->is<layers::Dropout>()) {
-        ++dropouts_;
-      }
+      if (is_here(n)) add_op(n, make_op(n));
+      if (nodes_[n].layer->is<layers::Dropout>()) ++dropouts_;
     }
     make_stack();
     std::reverse(compiled_.backward.begin(), compiled_.backward.end());
@@ -274,62 +268,37 @@ class Compiler {
     return consumers.size() == 1 && (consumers[0] == stack_ || !nodes_[consumers[0]].conv_pools.empty());
   }
 
-  // What an op is made of, besides its layer.
-  struct Place {
-    const Node& node;
-    std::size_t n;
-    OpSlots slots;
-    OpSchedule schedule;
-  };
-
   std::unique_ptr<Op> make_op(std::size_t n) {
     const Node& node = nodes_[n];
     const Value &in = values_[node.inputs[0]], &out = values_[node.output];
-    const Place place{node,
-                      n,
-                      {in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)},
-                      {forward_time(n), backward_time(n), end_time(), images_, joint_}};
+    LayerPlace place{.network = network_,
+                     .layer = *node.layer,
+                     .relu = node.relu,
+                     .slots = {in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)},
+                     .second = {},
+                     .schedule = {forward_time(n), backward_time(n), end_time(), images_, joint_},
+                     .plan = compiled_.plan,
+                     .rule = rule_,
+                     .seed = seed_,
+                     .dropouts = dropouts_};
     if (!node.conv_pools.empty()) {
       return std::make_unique<ConvPoolOp>(network_, node.conv_pools,
                                           node.inputs[0] == 0 && reads_pixels(in.consumers), place.slots,
                                           place.schedule, compiled_.plan);
     }
-    return std::visit([&](const auto& kind) { return op_of(kind, *node.layer, place); }, node.layer->kind);
+    if (node.inputs.size() > 1) {
+      const Value& second = values_[node.inputs[1]];
+      place.second = {second.slot, {}, {}, second.gradient, adds(n, 1)};
+    }
+    return std::visit([&](const auto& kind) { return op_of_kind(kind, place); }, node.layer->kind);
   }
 
-  std::unique_ptr<Op> op_of(const layers::Conv2d&, const Layer& layer, const Place& p) {
-    return std::make_unique<ConvOp>(network_, layer, p.node.relu, p.slots, p.schedule, compiled_.plan, rule_);
-  }
-  std::unique_ptr<Op> op_of(const layers::Linear&, const Layer& layer, const Place& p) {
-    return std::make_unique<LinearOp>(network_, layer, p.node.relu, p.slots, p.schedule, compiled_.plan,
-                                      rule_);
-  }
-  std::unique_ptr<Op> op_of(const layers::BatchNorm2d&, const Layer& layer, const Place& p) {
-    return std::make_unique<BatchNormOp>(network_, layer, p.slots, p.schedule, compiled_.plan);
-  }
-  std::unique_ptr<Op> op_of(const layers::MaxPool2d&, const Layer& layer, const Place& p) {
-    return std::make_unique<MaxPoolOp>(layer, p.slots, p.schedule, compiled_.plan);
-  }
-  std::unique_ptr<Op> op_of(const layers::AvgPool2d&, const Layer& layer, const Place& p) {
-    return std::make_unique<AvgPoolOp>(layer, p.slots);
-  }
-  std::unique_ptr<Op> op_of(const layers::AdaptiveAvgPool2d&, const Layer& layer, const Place& p) {
-    return std::make_unique<AvgPoolOp>(layer, p.slots);
-  }
-  std::unique_ptr<Op> op_of(const layers::Dropout&, const Layer& layer, const Place& p) {
-    return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, p.slots);
-  }
-  std::unique_ptr<Op> op_of(const layers::Activated&, const Layer& layer, const Place& p) {
-    return std::make_unique<ActivationOp>(layer, p.slots);
-  }
-  std::unique_ptr<Op> op_of(const layers::Sum&, const Layer& layer, const Place& p) {
-    const Value& second = values_[p.node.inputs[1]];
-    return std::make_unique<SumOp>(layer, SumOp::Input{p.slots.in, p.slots.grad_in, p.slots.add},
-                                   SumOp::Input{second.slot, second.gradient, adds(p.n, 1)}, p.slots.out,
-                                   p.slots.grad_out);
+  template <class Kind>
+  static std::unique_ptr<Op> op_of_kind(const Kind& kind, const LayerPlace& place) {
+    return make_layer_op(kind, place);
   }
   // Is no node.
-  std::unique_ptr<Op> op_of(const layers::Flatten&, const Layer&, const Place&) { return nullptr; }
+  static std::unique_ptr<Op> op_of_kind(const layers::Flatten&, const LayerPlace&) { return nullptr; }
 
   const Network& network_;
   const int images_;

@@ -162,7 +162,7 @@ class Program {
   std::vector<Array<float>> state_;
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;
-  std::vector<GradientSum> block_sums_;  // of blocks() shares; empty if batches are trained whole
+  std::vector<GradientTable> block_sums_;  // of blocks() shares; empty if batches are trained whole
   std::map<Key, Graph> recordings_;
 };
 

@@ -134,7 +134,7 @@ void Program::sum_gradient(Stream& stream, int share, bool has_samples, bool add
   if (options_.shares.is_whole()) return;
   float* gradient = share_gradients_.data() + static_cast<std::size_t>(share) * parameters_.size();
   if (has_samples) {
-    block_sums_[block_of_share(share)].run(stream, add, gradient);
+    block_sums_[block_of_share(share)].add_up(stream, add, gradient);
   } else if (!add) {
     stream.clear(gradient, parameters_.size() * sizeof(float));
   }

@@ -85,13 +85,8 @@ __device__ Moments moments_of_runs(int total, int runs, const float* means, cons
   return block_sum(moments);
 }
 
-// Where the statistics of a channel go, all [channels].
-struct StatisticsArrays {
-  float *mean, *inverse, *running_mean, *running_var;
-};
-
 __device__ void write_statistics(const BatchNormShape& s, int c, const Moments& moments,
-                                 const StatisticsArrays& to) {
+                                 const BatchNormArrays& to) {
   const auto mean = static_cast<float>(moments.mean);
   to.mean[c] = mean;
   to.inverse[c] = static_cast<float>(1 / sqrt(moments.square / moments.seen + static_cast<double>(s.eps)));
@@ -102,7 +97,7 @@ __device__ void write_statistics(const BatchNormShape& s, int c, const Moments& 
 }
 
 __global__ void join_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
-                                       const float* squares, StatisticsArrays to) {
+                                       const float* squares, BatchNormArrays to) {
   const Moments moments = moments_of_runs(images * s.plane, runs, means, squares);
   if (threadIdx.x == 0) write_statistics(s, static_cast<int>(blockIdx.x), moments, to);
 }
@@ -118,7 +113,7 @@ __global__ void share_statistics_kernel(BatchNormShape s, int images, int runs, 
 
 // shares: [sizes.count] of what share_statistics_kernel() has written.
 __global__ void join_share_statistics_kernel(BatchNormShape s, ShareSizes sizes, const double* shares,
-                                             StatisticsArrays to) {
+                                             BatchNormArrays to) {
   for_each_index(s.channels, [=](int c) {
     Moments moments{0, 0, 0};
     for (int share = 0; share < sizes.count; ++share) {
@@ -131,29 +126,27 @@ __global__ void join_share_statistics_kernel(BatchNormShape s, ShareSizes sizes,
   });
 }
 
-__global__ void running_kernel(BatchNormShape s, const float* running_mean, const float* running_var,
-                               float* mean, float* inverse) {
+__global__ void running_kernel(BatchNormShape s, BatchNormArrays to) {
   for_each_index(s.channels, [=](int c) {
-    mean[c] = running_mean[c];
-    inverse[c] = 1.0f / sqrtf(running_var[c] + s.eps);
+    to.mean[c] = to.running_mean[c];
+    to.inverse[c] = 1.0f / sqrtf(to.running_var[c] + s.eps);
   });
 }
 
-__global__ void forward_kernel(BatchNormShape s, int count, const float* in, const float* mean,
-                               const float* inverse, const float* weight, const float* bias, float* out) {
+__global__ void forward_kernel(BatchNormShape s, int count, const float* in, BatchNormArrays arrays,
+                               const float* weight, const float* bias, float* out) {
   for_each_index(count, [=](int i) {
     const int c = i / s.plane % s.channels;
-    const float normal = (in[i] - mean[c]) * inverse[c];
+    const float normal = (in[i] - arrays.mean[c]) * arrays.inverse[c];
     out[i] = weight != nullptr ? normal * weight[c] + bias[c] : normal;
   });
 }
 
 // Writes for each run Σ grad_out and Σ grad_out · normalised input, [channels][runs] each.
 __global__ void run_gradients_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
-                                     const float* means, const float* inverses, float* sums,
-                                     float* products) {
+                                     BatchNormArrays arrays, float* sums, float* products) {
   const Run run = run_of_block(s, images);
-  const float mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
+  const float mean = arrays.mean[blockIdx.x], inverse = arrays.inverse[blockIdx.x];
   const float sum = sum_over(s, run, [=](int i) { return grad_out[i]; });
   const float product = sum_over(s, run, [=](int i) { return grad_out[i] * ((in[i] - mean) * inverse); });
   if (threadIdx.x == 0) {
@@ -190,12 +183,12 @@ __global__ void join_share_gradients_kernel(ShareSizes sizes, int count, const f
 
 // grad_in = weight · inverse · (grad_out − mean(grad_out) − normal · mean(grad_out · normal)).
 __global__ void backward_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
-                                const float* mean, const float* inverse, const float* weight,
-                                const float* totals, float per_value, bool add, float* grad_in) {
+                                BatchNormArrays arrays, const float* weight, const float* totals,
+                                float per_value, bool add, float* grad_in) {
   for_each_index(images * s.channels * s.plane, [=](int i) {
     const int c = i / s.plane % s.channels;
-    const float normal = (in[i] - mean[c]) * inverse[c];
-    const float factor = weight != nullptr ? weight[c] * inverse[c] : inverse[c];
+    const float inverse = arrays.inverse[c], normal = (in[i] - arrays.mean[c]) * inverse;
+    const float factor = weight != nullptr ? weight[c] * inverse : inverse;
     const float g = factor * (grad_out[i] - per_value * (totals[s.channels + c] + normal * totals[c]));
     grad_in[i] = add ? grad_in[i] + g : g;
   });
@@ -220,10 +213,8 @@ int batch_norm_scratch_floats(const BatchNormShape& s, int images) {
 }
 
 void batch_norm_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
-                           float* scratch, float* mean, float* inverse, float* running_mean,
-                           float* running_var) {
-  join_statistics(stream, join_statistics_kernel, s, images, in, scratch,
-                  StatisticsArrays{mean, inverse, running_mean, running_var});
+                           float* scratch, const BatchNormArrays& arrays) {
+  join_statistics(stream, join_statistics_kernel, s, images, in, scratch, arrays);
 }
 
 void batch_norm_share_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
@@ -232,33 +223,27 @@ void batch_norm_share_statistics(Stream& stream, const BatchNormShape& s, int im
 }
 
 void batch_norm_join_statistics(Stream& stream, const BatchNormShape& s, const ShareSizes& sizes,
-                                const double* shares, float* mean, float* inverse, float* running_mean,
-                                float* running_var) {
-  launch(stream, join_share_statistics_kernel, blocks_for(s.channels), {kThreads}, s, sizes, shares,
-         StatisticsArrays{mean, inverse, running_mean, running_var});
+                                const double* shares, const BatchNormArrays& arrays) {
+  launch(stream, join_share_statistics_kernel, blocks_for(s.channels), {kThreads}, s, sizes, shares, arrays);
 }
 
-void batch_norm_running(Stream& stream, const BatchNormShape& s, const float* running_mean,
-                        const float* running_var, float* mean, float* inverse) {
-  launch(stream, running_kernel, blocks_for(s.channels), {kThreads}, s, running_mean, running_var, mean,
-         inverse);
+void batch_norm_running(Stream& stream, const BatchNormShape& s, const BatchNormArrays& arrays) {
+  launch(stream, running_kernel, blocks_for(s.channels), {kThreads}, s, arrays);
 }
 
 void batch_norm_forward(Stream& stream, const BatchNormShape& s, int images, const float* in,
-                        const float* mean, const float* inverse, const float* weight, const float* bias,
-                        float* out) {
+                        const BatchNormArrays& arrays, const float* weight, const float* bias, float* out) {
   const int count = images * s.channels * s.plane;
-  launch(stream, forward_kernel, blocks_for(count), {kThreads}, s, count, in, mean, inverse, weight, bias,
-         out);
+  launch(stream, forward_kernel, blocks_for(count), {kThreads}, s, count, in, arrays, weight, bias, out);
 }
 
 void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int images, const float* in,
-                              const float* grad_out, const float* mean, const float* inverse, float* scratch,
+                              const float* grad_out, const BatchNormArrays& arrays, float* scratch,
                               float* totals, float* grad_parameters) {
   const int runs = runs_of(s, images);
   float *sums = scratch, *products = sums + s.channels * runs;
   launch(stream, run_gradients_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
-         {kThreads}, s, images, in, grad_out, mean, inverse, sums, products);
+         {kThreads}, s, images, in, grad_out, arrays, sums, products);
   launch(stream, join_gradients_kernel, {static_cast<unsigned>(s.channels)}, {kThreads}, s.channels, runs,
          sums, products, totals, grad_parameters);
 }
@@ -270,11 +255,11 @@ void batch_norm_join_gradients(Stream& stream, const BatchNormShape& s, const Sh
 }
 
 void batch_norm_backward(Stream& stream, const BatchNormShape& s, int images, std::int64_t batch_images,
-                         const float* in, const float* grad_out, const float* mean, const float* inverse,
+                         const float* in, const float* grad_out, const BatchNormArrays& arrays,
                          const float* weight, const float* totals, bool add, float* grad_in) {
   const float per_value = 1.0f / static_cast<float>(batch_images * s.plane);
   launch(stream, backward_kernel, blocks_for(images * s.channels * s.plane), {kThreads}, s, images, in,
-         grad_out, mean, inverse, weight, totals, per_value, add, grad_in);
+         grad_out, arrays, weight, totals, per_value, add, grad_in);
 }
 
 }  // namespace sweep::cuda

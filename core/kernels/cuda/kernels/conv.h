@@ -7,11 +7,11 @@
 namespace sweep::cuda {
 
 struct ConvShape {
-  int in_channels, in_height, in_width;
-  int out_channels, out_height, out_width;
-  int kernel_height, kernel_width;
-  int stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
-  int groups;
+  int in_channels, in_height = 1, in_width = 1;
+  int out_channels, out_height = 1, out_width = 1;
+  int kernel_height = 1, kernel_width = 1;
+  int stride_y = 1, stride_x = 1, pad_y = 0, pad_x = 0, dilation_y = 1, dilation_x = 1;
+  int groups = 1;
   bool bias;
 
   int group_in() const { return in_channels / groups; }

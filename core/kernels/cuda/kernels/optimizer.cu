@@ -259,9 +259,9 @@ GradientTable::GradientTable(Stream& stream, const std::vector<GradientSource>& 
   works_ = to_device(stream, works, "the optimizer's tables");
 }
 
-void GradientSum::run(Stream& stream, bool add, float* gradient) const {
-  if (table_.blocks() == 0) return;  // of layers without parameters
-  launch(stream, sum_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(), add, gradient);
+void GradientTable::add_up(Stream& stream, bool add, float* gradient) const {
+  // No blocks for layers without parameters.
+  launch(stream, sum_kernel, {blocks()}, {kThreads}, sources(), works(), add, gradient);
 }
 
 Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,

@@ -45,22 +45,14 @@ class GradientTable {
   const Work* works() const { return works_.data(); }
   unsigned blocks() const { return static_cast<unsigned>(works_.size()); }
 
+  /// Adds up the slices and leaves the rest to somebody else: for the gradient of a share of a batch, if the
+  /// sources cover all parameters. gradient[i] becomes the sum, in the layout of Network::parameters(), or
+  /// has it added.
+  void add_up(Stream& stream, bool add, float* gradient) const;
+
  private:
   Array<GradientSource> sources_;
   Array<Work> works_;
-};
-
-/// Adds up the slices and leaves the rest to somebody else: for the gradient of a share of a batch.
-class GradientSum {
- public:
-  /// `sources` cover all parameters.
-  GradientSum(Stream& stream, const std::vector<GradientSource>& sources) : table_(stream, sources) {}
-
-  /// gradient[i] becomes the sum of the slices, in the layout of Network::parameters(), or has it added.
-  void run(Stream& stream, bool add, float* gradient) const;
-
- private:
-  GradientTable table_;
 };
 
 class Optimizer {

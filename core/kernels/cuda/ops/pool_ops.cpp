@@ -1,4 +1,6 @@
-#include "core/kernels/cuda/ops/pool_ops.h"
+// Pooling layers.
+#include "core/kernels/cuda/kernels/pool.h"
+#include "core/kernels/cuda/ops/layer_ops.h"
 
 namespace sweep::cuda {
 namespace {
@@ -22,38 +24,64 @@ PoolShape pool_shape(const Layer& layer, const layers::Window* window) {
   return s;
 }
 
+class MaxPoolOp final : public Op {
+ public:
+  MaxPoolOp(const layers::MaxPool2d& pool, const LayerPlace& place)
+      : shape_(pool_shape(place.layer, &pool)),
+        slots_(place.slots),
+        argmax_(place.plan.add_rows(static_cast<std::size_t>(place.schedule.images),
+                                    element_count(place.layer.output) * sizeof(std::int32_t),
+                                    place.schedule.forward, place.schedule.backward)) {}
+
+  void forward(const Pass& pass) const override {
+    max_pool_forward(pass.stream, shape_, pass.images, pass.data(slots_.in), pass.data(slots_.out),
+                     pass.data<std::int32_t>(argmax_));
+  }
+
+  void backward(const Pass& pass) const override {
+    max_pool_backward(pass.stream, shape_, pass.images, pass.data(slots_.grad_out),
+                      pass.data<std::int32_t>(argmax_), slots_.add, pass.data(slots_.grad_in));
+  }
+
+ private:
+  PoolShape shape_;
+  OpSlots slots_;
+  Slot argmax_;
+};
+
+class AvgPoolOp final : public Op {
+ public:
+  AvgPoolOp(const layers::AvgPool2d* pool, const LayerPlace& place)
+      : shape_(pool_shape(place.layer, pool)),
+        with_padding_(pool != nullptr && pool->count_include_pad),
+        slots_(place.slots) {}
+
+  void forward(const Pass& pass) const override {
+    avg_pool_forward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.in),
+                     pass.data(slots_.out));
+  }
+
+  void backward(const Pass& pass) const override {
+    avg_pool_backward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.grad_out), slots_.add,
+                      pass.data(slots_.grad_in));
+  }
+
+ private:
+  PoolShape shape_;
+  bool with_padding_;
+  OpSlots slots_;
+};
+
 }  // namespace
 
-MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan)
-    : shape_(pool_shape(layer, layer.as<layers::MaxPool2d>())),
-      slots_(slots),
-      argmax_(plan.add_rows(static_cast<std::size_t>(schedule.images),
-                            element_count(layer.output) * sizeof(std::int32_t), schedule.forward,
-                            schedule.backward)) {}
-
-void MaxPoolOp::forward(const Pass& pass) const {
-  max_pool_forward(pass.stream, shape_, pass.images, pass.data(slots_.in), pass.data(slots_.out),
-                   pass.data<std::int32_t>(argmax_));
+std::unique_ptr<Op> make_layer_op(const layers::MaxPool2d& pool, const LayerPlace& place) {
+  return std::make_unique<MaxPoolOp>(pool, place);
 }
-
-void MaxPoolOp::backward(const Pass& pass) const {
-  max_pool_backward(pass.stream, shape_, pass.images, pass.data(slots_.grad_out),
-                    pass.data<std::int32_t>(argmax_), slots_.add, pass.data(slots_.grad_in));
+std::unique_ptr<Op> make_layer_op(const layers::AvgPool2d& pool, const LayerPlace& place) {
+  return std::make_unique<AvgPoolOp>(&pool, place);
 }
-
-AvgPoolOp::AvgPoolOp(const Layer& layer, const OpSlots& slots)
-    : shape_(pool_shape(layer, layer.as<layers::AvgPool2d>())),
-      with_padding_(layer.is<layers::AvgPool2d>() && layer.as<layers::AvgPool2d>()->count_include_pad),
-      slots_(slots) {}
-
-void AvgPoolOp::forward(const Pass& pass) const {
-  avg_pool_forward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.in),
-                   pass.data(slots_.out));
-}
-
-void AvgPoolOp::backward(const Pass& pass) const {
-  avg_pool_backward(pass.stream, shape_, with_padding_, pass.images, pass.data(slots_.grad_out), slots_.add,
-                    pass.data(slots_.grad_in));
+std::unique_ptr<Op> make_layer_op(const layers::AdaptiveAvgPool2d&, const LayerPlace& place) {
+  return std::make_unique<AvgPoolOp>(nullptr, place);
 }
 
 }  // namespace sweep::cuda

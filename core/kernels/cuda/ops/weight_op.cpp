@@ -1,8 +1,12 @@
-#include "core/kernels/cuda/ops/weight_op.h"
-
+// Convolutions and linear layers: alike except for the shape and its kernels.
 #include <algorithm>
 
+#include "core/kernels/cuda/kernels/conv.h"
 #include "core/kernels/cuda/kernels/elementwise.h"
+#include "core/kernels/cuda/kernels/linear.h"
+#include "core/kernels/cuda/ops/layer_ops.h"
+#include "core/kernels/cuda/ops/library_plans.h"
+#include "core/kernels/cuda/ops/parameter_offsets.h"
 
 namespace sweep::cuda {
 namespace {
@@ -57,18 +61,13 @@ struct BuiltIn<LinearShape> {
   static constexpr auto backward_input = &linear_backward_input;
 };
 
-Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int slices, int floats) {
-  return plan.add(static_cast<std::size_t>(slices) * static_cast<std::size_t>(floats) * sizeof(float),
-                  schedule.backward, schedule.end);
-}
-
 // What a library could do of a convolution or linear layer.
-std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, const OpSlots& slots,
-                                  const OpSchedule& schedule) {
+std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, const LayerPlace& place) {
+  const OpSlots& slots = place.slots;
   const auto task = [&](Direction direction) {
     return LibraryTask{.direction = direction,
-                       .images = schedule.images,
-                       .relu = relu && direction == Direction::kForward,
+                       .images = place.schedule.images,
+                       .relu = place.relu && direction == Direction::kForward,
                        .add = slots.add && direction == Direction::kBackwardInput,
                        .weight_offset = offsets.weight,
                        .bias_offset = std::max(offsets.bias, 0)};
@@ -79,86 +78,97 @@ std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, co
   return tasks;
 }
 
+template <class Shape>
+class WeightOp final : public Op {
+ public:
+  explicit WeightOp(const LayerPlace& place)
+      : shape_(BuiltIn<Shape>::shape_of(place.layer)),
+        offsets_(parameter_offsets(place.network, place.layer)),
+        relu_(place.relu),
+        outputs_(size(static_cast<std::int64_t>(element_count(place.layer.output)))),
+        slots_(place.slots),
+        library_(place.rule.choose(shape_, tasks_of(offsets_, place)), shape_, place.schedule, place.plan),
+        slices_(library_.has(Direction::kBackwardWeights)
+                    ? 1
+                    : BuiltIn<Shape>::gradient_slices(shape_, place.schedule.images)),
+        partials_(place.plan.add(static_cast<std::size_t>(slices_) *
+                                     static_cast<std::size_t>(shape_.gradient_floats()) * sizeof(float),
+                                 place.schedule.backward, place.schedule.end)) {}
+
+  void prepare(const Pass& pass) override {
+    if (!library_.prepare(pass.images)) return;
+    forward(pass);
+    if (slots_.grad_out) backward(pass);
+  }
+
+  void forward(const Pass& pass) const override {
+    const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
+                *bias = parameter_at(pass, offsets_.bias);
+    float* out = pass.data(slots_.out);
+    if (library_.run(pass, Direction::kForward, {.in = in, .weight = weight, .bias = bias, .result = out}))
+      return;
+    BuiltIn<Shape>::forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
+  }
+
+  void backward(const Pass& pass) const override {
+    relu_backward(pass);
+    backward_weights(pass);
+    write_input_gradient(pass);
+  }
+
+  void backward_input(const Pass& pass) const override {
+    relu_backward(pass);
+    write_input_gradient(pass);
+  }
+
+  void backward_weights(const Pass& pass) const override {
+    const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
+    float* gradient = pass.data(partials_);
+    if (!library_.run(pass, Direction::kBackwardWeights,
+                      {.in = in, .grad_out = grad_out, .result = gradient}))
+      BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, slices_, in, grad_out, gradient);
+  }
+
+  std::vector<PartialGradient> gradients() const override {
+    return {{partials_, offsets_.weight, shape_.gradient_floats(), slices_}};
+  }
+
+ private:
+  // Takes the gradient back through the relu that is fused into the op, in place.
+  void relu_backward(const Pass& pass) const {
+    if (!relu_) return;
+    float* gradient = pass.data(slots_.grad_out);
+    const float* out = pass.data(slots_.out);
+    activation_backward(pass.stream, Activation::kRelu, 0, pass.images * outputs_, gradient, out, out, false,
+                        gradient);
+  }
+
+  void write_input_gradient(const Pass& pass) const {
+    if (!slots_.grad_in) return;
+    const float *grad_out = pass.data(slots_.grad_out), *weight = parameter_at(pass, offsets_.weight);
+    float* grad_in = pass.data(slots_.grad_in);
+    if (!library_.run(pass, Direction::kBackwardInput,
+                      {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+      BuiltIn<Shape>::backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
+  }
+
+  Shape shape_;
+  ParameterOffsets offsets_;
+  bool relu_;
+  int outputs_;  // floats of one image
+  OpSlots slots_;
+  LibraryPlans<Shape> library_;
+  int slices_;
+  Slot partials_;
+};
+
 }  // namespace
 
-template <class Shape>
-WeightOp<Shape>::WeightOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-                          const OpSchedule& schedule, MemoryPlan& plan, KernelRule& rule)
-    : shape_(BuiltIn<Shape>::shape_of(layer)),
-      offsets_(parameter_offsets(network, layer)),
-      relu_(relu),
-      outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
-      slots_(slots),
-      library_(rule.choose(shape_, tasks_of(offsets_, relu, slots, schedule)), shape_, schedule, plan),
-      slices_(library_.has(Direction::kBackwardWeights)
-                  ? 1
-                  : BuiltIn<Shape>::gradient_slices(shape_, schedule.images)),
-      partials_(partials_slot(plan, schedule, slices_, shape_.gradient_floats())) {}
-
-template <class Shape>
-void WeightOp<Shape>::prepare(const Pass& pass) {
-  if (!library_.prepare(pass.images)) return;
-  forward(pass);
-  if (slots_.grad_out) backward(pass);
+std::unique_ptr<Op> make_layer_op(const layers::Conv2d&, const LayerPlace& place) {
+  return std::make_unique<WeightOp<ConvShape>>(place);
 }
-
-template <class Shape>
-void WeightOp<Shape>::forward(const Pass& pass) const {
-  const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
-              *bias = parameter_at(pass, offsets_.bias);
-  float* out = pass.data(slots_.out);
-  if (library_.run(pass, Direction::kForward, {.in = in, .weight = weight, .bias = bias, .result = out}))
-    return;
-  BuiltIn<Shape>::forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
+std::unique_ptr<Op> make_layer_op(const layers::Linear&, const LayerPlace& place) {
+  return std::make_unique<WeightOp<LinearShape>>(place);
 }
-
-template <class Shape>
-void WeightOp<Shape>::backward(const Pass& pass) const {
-  relu_backward(pass);
-  backward_weights(pass);
-  write_input_gradient(pass);
-}
-
-template <class Shape>
-void WeightOp<Shape>::backward_input(const Pass& pass) const {
-  relu_backward(pass);
-  write_input_gradient(pass);
-}
-
-// Takes the gradient back through the relu that is fused into the op, in place.
-template <class Shape>
-void WeightOp<Shape>::relu_backward(const Pass& pass) const {
-  if (!relu_) return;
-  float* gradient = pass.data(slots_.grad_out);
-  const float* out = pass.data(slots_.out);
-  activation_backward(pass.stream, Activation::kRelu, 0, pass.images * outputs_, gradient, out, out, false,
-                      gradient);
-}
-
-template <class Shape>
-void WeightOp<Shape>::backward_weights(const Pass& pass) const {
-  const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
-  float* gradient = pass.data(partials_);
-  if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
-    BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, slices_, in, grad_out, gradient);
-}
-
-template <class Shape>
-void WeightOp<Shape>::write_input_gradient(const Pass& pass) const {
-  if (!slots_.grad_in) return;
-  const float *grad_out = pass.data(slots_.grad_out), *weight = parameter_at(pass, offsets_.weight);
-  float* grad_in = pass.data(slots_.grad_in);
-  if (!library_.run(pass, Direction::kBackwardInput,
-                    {.weight = weight, .grad_out = grad_out, .result = grad_in}))
-    BuiltIn<Shape>::backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
-}
-
-template <class Shape>
-std::vector<PartialGradient> WeightOp<Shape>::gradients() const {
-  return {{partials_, offsets_.weight, shape_.gradient_floats(), slices_}};
-}
-
-template class WeightOp<ConvShape>;
-template class WeightOp<LinearShape>;
 
 }  // namespace sweep::cuda

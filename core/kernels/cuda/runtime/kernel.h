@@ -87,12 +87,10 @@ __device__ Number block_sum(Number value) {
 /// Adds to a counter in shared or device memory that other threads add to at the same time. Integers only:
 /// their sum does not depend on the order.
 inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
   atomicAdd(counter, more);
-#elif !defined(__CUDACC__)
-  cudart::add_atomically(counter, more);
 #else
-  (void)counter, (void)more;  // nvcc's pass for the host
+  cudart::add_atomically(counter, more);
 #endif
 }
 
@@ -100,11 +98,9 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 /// undefined at first.
 template <class T>
 __device__ T* dynamic_shared() {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
   extern __shared__ float4 sweep_dynamic_shared[];
   return reinterpret_cast<T*>(sweep_dynamic_shared);
-#elif defined(__CUDACC__)
-  return nullptr;  // nvcc's pass for the host
 #else
   return reinterpret_cast<T*>(cudart::block_memory);
 #endif
@@ -115,21 +111,19 @@ __device__ T* dynamic_shared() {
 template <class T>
 __device__ void copy_async(T* shared, const T* global) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, float4>);
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
   __pipeline_memcpy_async(shared, global, sizeof(T));
-#elif !defined(__CUDACC__)
-  cudart::copy_async(shared, global, sizeof(T));
 #else
-  (void)shared, (void)global;  // nvcc's pass for the host
+  cudart::copy_async(shared, global, sizeof(T));
 #endif
 }
 
 /// Returns when the calling thread's copies are done. Other threads see them after a barrier.
 inline __device__ void wait_for_copies() {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
   __pipeline_commit();
   __pipeline_wait_prior(0);
-#elif !defined(__CUDACC__)
+#else
   cudart::wait_for_copies();
 #endif
 }

@@ -196,13 +196,8 @@ ConvShape square_conv(int in_channels, int out_channels, int kernel) {
           .out_width = 32,
           .kernel_height = kernel,
           .kernel_width = kernel,
-          .stride_y = 1,
-          .stride_x = 1,
           .pad_y = kernel / 2,
           .pad_x = kernel / 2,
-          .dilation_y = 1,
-          .dilation_x = 1,
-          .groups = 1,
           .bias = true};
 }
 
