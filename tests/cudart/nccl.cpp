@@ -35,23 +35,73 @@ std::string name_of(const DeviceGroupId& id) {
   return name;
 }
 
-}  // namespace
+class StandInGroup final : public DeviceGroup {
+ public:
+  StandInGroup(const DeviceGroupId& id, int rank, int size, double deadline, std::function<void()> check)
+      : rank_(rank), size_(size) {
+    if (size < 1 || rank < 0 || rank >= size)
+      throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
+    const std::string device = list_cuda_devices().at(static_cast<std::size_t>(device_)).uuid;
+    meeting_ = std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline, std::move(check));
+  }
 
-struct DeviceGroup::Implementation {
-  std::unique_ptr<cudart::Meeting> meeting;  // nullptr once aborted
-  int rank = 0, size = 0, device = 0;
+  ~StandInGroup() override {
+    if (meeting_ != nullptr) meeting_->leave();
+  }
 
+  void all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) override {
+    require_usable();
+    if (begins.size() != static_cast<std::size_t>(size_) + 1)
+      throw CommunicatorError("NCCL: parts of " + std::to_string(begins.size() - 1) + " ranks for " +
+                              std::to_string(size_));
+    stream.wait();  // refuses captures
+    const auto brought = std::make_shared<std::vector<std::byte>>(data, data + begins.back());
+    const cudart::Exchanging others_may_wait;
+    try {
+      meeting_->all_gather(brought->data(), begins);
+    } catch (...) {
+      abort();
+      throw;
+    }
+    for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
+      if (rank == static_cast<std::size_t>(rank_)) continue;
+      const std::scoped_lock lock(cudart::state().mutex);
+      const auto write = [=, begin = begins[rank], end = begins[rank + 1]] {
+        std::copy(brought->data() + begin, brought->data() + end, data + begin);
+      };
+      cudart::add_work(stream.native(), {.run = write, .is_exchange = true});
+    }
+  }
+
+  void wait(Stream& stream) override {
+    require_usable();
+    stream.wait();
+  }
+
+  void wait(const Event& event) override {
+    require_usable();
+    event.wait();
+  }
+
+  void abort() noexcept override { meeting_ = nullptr; }
+
+ private:
   void require_usable() const {
-    if (meeting == nullptr)
-      throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " has aborted its group");
-    if (cudart::current_device() != device)
-      throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " is on device " +
-                              std::to_string(device) + ", but the thread's current device is " +
+    if (meeting_ == nullptr)
+      throw CommunicatorError("NCCL: rank " + std::to_string(rank_) + " has aborted its group");
+    if (cudart::current_device() != device_)
+      throw CommunicatorError("NCCL: rank " + std::to_string(rank_) + " is on device " +
+                              std::to_string(device_) + ", but the thread's current device is " +
                               std::to_string(cudart::current_device()));
   }
+
+  const int rank_, size_, device_ = cudart::current_device();
+  std::unique_ptr<cudart::Meeting> meeting_;  // nullptr once aborted
 };
 
-DeviceGroupId DeviceGroup::make_id() {
+}  // namespace
+
+DeviceGroupId make_group_id() {
   // As NCCL's, it is that of no other group of the machine.
   std::random_device random;
   DeviceGroupId id{};
@@ -59,63 +109,10 @@ DeviceGroupId DeviceGroup::make_id() {
   return id;
 }
 
-DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline,
-                         std::function<void()> check)
-    : implementation_(std::make_unique<Implementation>()) {
-  if (size < 1 || rank < 0 || rank >= size)
-    throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
-  Implementation& own = *implementation_;
-  own.rank = rank;
-  own.size = size;
-  own.device = cudart::current_device();
-  const std::string device = list_cuda_devices().at(static_cast<std::size_t>(own.device)).uuid;
-  own.meeting =
-      std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline, std::move(check));
+std::unique_ptr<DeviceGroup> make_device_group(const DeviceGroupId& id, int rank, int size, double deadline,
+                                               std::function<void()> check) {
+  return std::make_unique<StandInGroup>(id, rank, size, deadline, std::move(check));
 }
-
-DeviceGroup::~DeviceGroup() {
-  const Implementation& own = *implementation_;
-  if (own.meeting != nullptr) own.meeting->leave();
-}
-
-void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
-  Implementation& own = *implementation_;
-  own.require_usable();
-  if (begins.size() != static_cast<std::size_t>(own.size) + 1)
-    throw CommunicatorError("NCCL: parts of " + std::to_string(begins.size() - 1) + " ranks for " +
-                            std::to_string(own.size));
-  stream.wait();  // refuses captures
-  const auto brought = std::make_shared<std::vector<std::byte>>(data, data + begins.back());
-  const cudart::Exchanging others_may_wait;
-  try {
-    own.meeting->all_gather(brought->data(), begins);
-  } catch (...) {
-    abort();
-    throw;
-  }
-  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
-    if (rank == static_cast<std::size_t>(own.rank)) continue;
-    const std::scoped_lock lock(cudart::state().mutex);
-    cudart::add_work(static_cast<cudaStream_t>(native_stream(stream)),
-                     {.run =
-                          [=, begin = begins[rank], end = begins[rank + 1]] {
-                            std::copy(brought->data() + begin, brought->data() + end, data + begin);
-                          },
-                      .is_exchange = true});
-  }
-}
-
-void DeviceGroup::wait(Stream& stream) {
-  implementation_->require_usable();
-  stream.wait();
-}
-
-void DeviceGroup::wait(const Event& event) {
-  implementation_->require_usable();
-  event.wait();
-}
-
-void DeviceGroup::abort() noexcept { implementation_->meeting = nullptr; }
 
 }  // namespace cuda
 }  // namespace sweep

@@ -259,12 +259,12 @@ namespace sweep::cuda {
 
 bool Stream::is_capturing() const {
   const std::scoped_lock lock(state().mutex);
-  return static_cast<cudaStream_t>(native_stream(*this))->capture != nullptr;
+  return native()->capture != nullptr;
 }
 
 void Stream::enqueue(std::function<void()> work) {
   const std::scoped_lock lock(state().mutex);
-  add_work(static_cast<cudaStream_t>(native_stream(*this)), {std::move(work)});
+  add_work(native(), {std::move(work)});
 }
 
 }  // namespace sweep::cuda

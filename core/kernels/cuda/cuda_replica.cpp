@@ -72,7 +72,7 @@ void require_equal_kernels(Communicator& group, const std::string& own) {
 std::vector<cuda::DeviceGroupId> send_ids(Communicator& group, std::size_t count) {
   std::vector<cuda::DeviceGroupId> ids(count);
   for (cuda::DeviceGroupId& id : ids) {
-    if (group.rank() == 0) id = cuda::DeviceGroup::make_id();
+    if (group.rank() == 0) id = cuda::make_group_id();
     group.broadcast(id);
   }
   return ids;

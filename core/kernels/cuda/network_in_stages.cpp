@@ -118,8 +118,8 @@ void NetworkInStages::join(std::span<const DeviceGroupId> groups, Communicator& 
     stages_[s]->runner().select();
     const std::size_t device = devices_[s];
     if (device == groups_.size())
-      groups_.push_back(std::make_unique<DeviceGroup>(groups[device], ranks.rank(), ranks.size(),
-                                                      ranks.deadline(), [&ranks] { ranks.check(); }));
+      groups_.push_back(make_device_group(groups[device], ranks.rank(), ranks.size(), ranks.deadline(),
+                                          [&ranks] { ranks.check(); }));
     stages_[s]->join(*groups_[device], first_shares);
   }
 }

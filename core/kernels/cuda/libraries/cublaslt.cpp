@@ -179,7 +179,7 @@ class LinearPlan final : public LibraryPlan {
     const float alpha = 1, beta = task_.direction == Direction::kBackwardInput && task_.add ? 1 : 0;
     check(cublaslt().matmul(handle_.get(), operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta,
                             arrays.result, d_.get(), arrays.result, d_.get(), &algorithm_, arrays.workspace,
-                            workspace_bytes_, static_cast<cudaStream_t>(native_stream(stream))),
+                            workspace_bytes_, stream.native()),
           "starting a product");
     if (builtin_relu_) {
       activation_forward(stream, Activation::kRelu, 0, task_.images * shape_.out_features, arrays.result,

@@ -96,39 +96,101 @@ struct Descriptors {
   Convolution conv;
 };
 
-class ConvPlan : public LibraryPlan {
+// A parameter, or gradient, that is not aligned where the layer has it: its floats; 0 if there is none.
+int copied_floats(const ConvShape& s, const LibraryTask& task) {
+  if (task.direction == Direction::kBackwardWeights)
+    return s.bias && !is_aligned(s.weights()) ? s.out_channels : 0;
+  return is_aligned(task.weight_offset) ? 0 : s.weights();
+}
+
+class ConvPlan final : public LibraryPlan {
  public:
-  // `copied`: floats of the parameter that needs an aligned copy; 0: none.
-  ConvPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task, int copied)
+  // choose() has to follow, before run().
+  ConvPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
       : handle_(std::move(handle)),
         shape_(shape),
         task_(task),
-        copy_bytes_(static_cast<std::size_t>(copied) * sizeof(float)),
+        copy_bytes_(static_cast<std::size_t>(copied_floats(shape, task)) * sizeof(float)),
         d_(shape, task.images) {}
 
-  std::size_t workspace_bytes() const final {
+  std::size_t workspace_bytes() const override {
     return copy_bytes_ > 0 ? rounded(workspace_bytes_) + copy_bytes_ : workspace_bytes_;
   }
 
-  bool deterministic() const final { return deterministic_; }
-
-  void run(Stream& stream, const LibraryArrays& arrays) const final {
-    const std::scoped_lock lock(handle_->mutex);
-    check_cudnn(cudnn().set_stream(handle_->get(), static_cast<cudaStream_t>(native_stream(stream))),
-                "choosing a stream");
-    start(stream, arrays);
-  }
+  bool deterministic() const override { return deterministic_; }
 
   // False if the library has no algorithm.
   bool choose(std::size_t workspace_limit) {
     const std::scoped_lock lock(handle_->mutex);
     const std::size_t reserved = copy_bytes_ > 0 ? copy_bytes_ + kAlignment : 0;
-    return reserved <= workspace_limit && choose_algorithm(workspace_limit - reserved);
+    if (reserved > workspace_limit) return false;
+    const std::size_t limit = workspace_limit - reserved;
+    const auto in = d_.in.get(), out = d_.out.get();
+    switch (task_.direction) {
+      case Direction::kForward:
+        return choose_between<cudnnConvolutionFwdAlgoPerf_t>(cudnn().forward_algorithms,
+                                                             cudnn().forward_workspace, limit, forward_, in,
+                                                             d_.weight.get(), d_.conv.get(), out);
+      case Direction::kBackwardWeights:
+        return choose_between<cudnnConvolutionBwdFilterAlgoPerf_t>(cudnn().filter_algorithms,
+                                                                   cudnn().filter_workspace, limit, weights_,
+                                                                   in, out, d_.conv.get(), d_.weight.get());
+      default:
+        return choose_between<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms,
+                                                                 cudnn().data_workspace, limit, input_,
+                                                                 d_.weight.get(), out, d_.conv.get(), in);
+    }
   }
 
- protected:
-  virtual bool choose_algorithm(std::size_t limit) = 0;
-  virtual void start(Stream& stream, const LibraryArrays& arrays) const = 0;
+  void run(Stream& stream, const LibraryArrays& arrays) const override {
+    const std::scoped_lock lock(handle_->mutex);
+    check_cudnn(cudnn().set_stream(handle_->get(), stream.native()), "choosing a stream");
+    switch (task_.direction) {
+      case Direction::kForward:
+        return forward(stream, arrays);
+      case Direction::kBackwardWeights:
+        return backward_weights(stream, arrays);
+      default:
+        return backward_input(stream, arrays);
+    }
+  }
+
+ private:
+  void forward(Stream& stream, const LibraryArrays& arrays) const {
+    const float* weight = aligned_weight(stream, arrays);
+    check_cudnn(
+        cudnn().forward(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.weight.get(), weight, d_.conv.get(),
+                        forward_, arrays.workspace, workspace_bytes_, &kZero, d_.out.get(), arrays.result),
+        "starting a convolution");
+    // Done by a built-in kernel: cuDNN fuses the bias with some algorithms only, and its relu may lose a NaN.
+    if (shape_.bias || task_.relu) {
+      bias_relu(stream, task_.images, shape_.out_channels, shape_.out_height * shape_.out_width,
+                shape_.bias ? arrays.bias : nullptr, task_.relu, arrays.result);
+    }
+  }
+
+  void backward_weights(Stream& stream, const LibraryArrays& arrays) const {
+    check_cudnn(cudnn().backward_filter(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.out.get(),
+                                        arrays.grad_out, d_.conv.get(), weights_, arrays.workspace,
+                                        workspace_bytes_, &kZero, d_.weight.get(), arrays.result),
+                "starting a convolution's gradient");
+    if (!shape_.bias) return;
+    float* bias_gradient = arrays.result + shape_.weights();
+    float* gradient = copy_bytes_ > 0 ? aligned_copy(arrays) : bias_gradient;
+    check_cudnn(cudnn().backward_bias(handle_->get(), &kOne, d_.out.get(), arrays.grad_out, &kZero,
+                                      d_.bias.get(), gradient),
+                "starting a bias' gradient");
+    if (copy_bytes_ > 0) stream.copy(bias_gradient, gradient, copy_bytes_);
+  }
+
+  void backward_input(Stream& stream, const LibraryArrays& arrays) const {
+    const float* weight = aligned_weight(stream, arrays);
+    check_cudnn(
+        cudnn().backward_data(handle_->get(), &kOne, d_.weight.get(), weight, d_.out.get(), arrays.grad_out,
+                              d_.conv.get(), input_, arrays.workspace, workspace_bytes_,
+                              task_.add ? &kOne : &kZero, d_.in.get(), arrays.result),
+        "starting a convolution's gradient");
+  }
 
   // Takes the first algorithm in the library's order of expected speed whose workspace fits and that is
   // deterministic, if the task demands that. `list` asks the library for its algorithms of one direction,
@@ -173,90 +235,12 @@ class ConvPlan : public LibraryPlan {
   LibraryTask task_;
   std::size_t copy_bytes_;
   Descriptors d_;
+  // The algorithm, of the task's direction.
+  cudnnConvolutionFwdAlgo_t forward_{};
+  cudnnConvolutionBwdFilterAlgo_t weights_{};
+  cudnnConvolutionBwdDataAlgo_t input_{};
   std::size_t workspace_bytes_ = 0;
   bool deterministic_ = true;
-};
-
-class ForwardPlan final : public ConvPlan {
- public:
-  ForwardPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
-
-  bool choose_algorithm(std::size_t limit) override {
-    return choose_between<cudnnConvolutionFwdAlgoPerf_t>(
-        cudnn().forward_algorithms, cudnn().forward_workspace, limit, algorithm_, d_.in.get(),
-        d_.weight.get(), d_.conv.get(), d_.out.get());
-  }
-
- private:
-  void start(Stream& stream, const LibraryArrays& arrays) const override {
-    const float* weight = aligned_weight(stream, arrays);
-    check_cudnn(
-        cudnn().forward(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.weight.get(), weight, d_.conv.get(),
-                        algorithm_, arrays.workspace, workspace_bytes_, &kZero, d_.out.get(), arrays.result),
-        "starting a convolution");
-    // Done by a built-in kernel: cuDNN fuses the bias with some algorithms only, and its relu may lose a NaN.
-    if (shape_.bias || task_.relu) {
-      bias_relu(stream, task_.images, shape_.out_channels, shape_.out_height * shape_.out_width,
-                shape_.bias ? arrays.bias : nullptr, task_.relu, arrays.result);
-    }
-  }
-
-  cudnnConvolutionFwdAlgo_t algorithm_{};
-};
-
-class WeightsPlan final : public ConvPlan {
- public:
-  WeightsPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task,
-                 shape.bias && !is_aligned(shape.weights()) ? shape.out_channels : 0) {}
-
-  bool choose_algorithm(std::size_t limit) override {
-    return choose_between<cudnnConvolutionBwdFilterAlgoPerf_t>(
-        cudnn().filter_algorithms, cudnn().filter_workspace, limit, algorithm_, d_.in.get(), d_.out.get(),
-        d_.conv.get(), d_.weight.get());
-  }
-
- private:
-  void start(Stream& stream, const LibraryArrays& arrays) const override {
-    check_cudnn(cudnn().backward_filter(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.out.get(),
-                                        arrays.grad_out, d_.conv.get(), algorithm_, arrays.workspace,
-                                        workspace_bytes_, &kZero, d_.weight.get(), arrays.result),
-                "starting a convolution's gradient");
-    if (!shape_.bias) return;
-    float* bias_gradient = arrays.result + shape_.weights();
-    float* gradient = copy_bytes_ > 0 ? aligned_copy(arrays) : bias_gradient;
-    check_cudnn(cudnn().backward_bias(handle_->get(), &kOne, d_.out.get(), arrays.grad_out, &kZero,
-                                      d_.bias.get(), gradient),
-                "starting a bias' gradient");
-    if (copy_bytes_ > 0) stream.copy(bias_gradient, gradient, copy_bytes_);
-  }
-
-  cudnnConvolutionBwdFilterAlgo_t algorithm_{};
-};
-
-class InputPlan final : public ConvPlan {
- public:
-  InputPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
-
-  bool choose_algorithm(std::size_t limit) override {
-    return choose_between<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms, cudnn().data_workspace,
-                                                             limit, algorithm_, d_.weight.get(), d_.out.get(),
-                                                             d_.conv.get(), d_.in.get());
-  }
-
- private:
-  void start(Stream& stream, const LibraryArrays& arrays) const override {
-    const float* weight = aligned_weight(stream, arrays);
-    check_cudnn(
-        cudnn().backward_data(handle_->get(), &kOne, d_.weight.get(), weight, d_.out.get(), arrays.grad_out,
-                              d_.conv.get(), algorithm_, arrays.workspace, workspace_bytes_,
-                              task_.add ? &kOne : &kZero, d_.in.get(), arrays.result),
-        "starting a convolution's gradient");
-  }
-
-  cudnnConvolutionBwdDataAlgo_t algorithm_{};
 };
 
 class ConvLibrary final : public LayerLibrary<ConvShape> {
@@ -266,23 +250,12 @@ class ConvLibrary final : public LayerLibrary<ConvShape> {
   std::unique_ptr<LibraryPlan> plan(const ConvShape& shape, const LibraryTask& task,
                                     std::size_t workspace_limit) const override {
     if (task.images <= 0) return nullptr;
-    std::unique_ptr<ConvPlan> plan;
     try {
-      switch (task.direction) {
-        case Direction::kForward:
-          plan = std::make_unique<ForwardPlan>(handle_, shape, task);
-          break;
-        case Direction::kBackwardWeights:
-          plan = std::make_unique<WeightsPlan>(handle_, shape, task);
-          break;
-        case Direction::kBackwardInput:
-          plan = std::make_unique<InputPlan>(handle_, shape, task);
-          break;
-      }
+      auto plan = std::make_unique<ConvPlan>(handle_, shape, task);
+      return plan->choose(workspace_limit) ? std::move(plan) : nullptr;
     } catch (const DeviceError&) {
       return nullptr;  // cuDNN does not take the shape
     }
-    return plan->choose(workspace_limit) ? std::move(plan) : nullptr;
   }
 
  private:

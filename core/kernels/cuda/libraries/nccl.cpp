@@ -3,10 +3,10 @@
 #include "core/kernels/cuda/libraries/nccl.h"
 
 #include <cuda_runtime_api.h>
-#include <cmath>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -64,20 +64,66 @@ class Pause {
   int looks_ = 0;
 };
 
-}  // namespace
+constexpr const char* kExchanging = "exchanging gradients";
 
-struct DeviceGroup::Implementation {
-  static constexpr const char* kExchanging = "exchanging gradients";
+class NcclGroup final : public DeviceGroup {
+ public:
+  NcclGroup(const DeviceGroupId& id, int rank, int size, double deadline, std::function<void()> check)
+      : rank_(rank), size_(size), deadline_(deadline), check_others_(std::move(check)) {
+    ncclUniqueId made;
+    std::memcpy(made.internal, id.data(), id.size());
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    // No call waits for others: with a deadline, this thread waits.
+    config.blocking = 0;
+    constexpr const char* kDoing = "waiting for all of them to begin";
+    this->check(nccl().init_rank(&group_, size, made, rank, &config), kDoing);
+    finish(kDoing);
+  }
 
-  ncclComm_t group = nullptr;
-  int rank = 0, size = 0;
-  double deadline = 0;
-  std::function<void()> check_others;
-  bool has_work = false;  // whether exchanges may not be done
+  ~NcclGroup() override {
+    if (group_ == nullptr) return;
+    if (has_work_) {
+      abort();
+    } else {
+      end();
+    }
+  }
 
+  void all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) override {
+    require_usable();
+    const std::size_t bytes = begins[1] - begins[0];
+    bool equal = begins[0] == 0;
+    for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
+      equal = equal && begins[rank + 1] - begins[rank] == bytes;
+    if (!equal) return broadcast(stream.native(), data, begins);
+    has_work_ = true;
+    // In place if sendbuff is recvbuff + rank · sendcount.
+    check(nccl().all_gather(data + begins[static_cast<std::size_t>(rank_)], data, bytes, ncclUint8, group_,
+                            stream.native()),
+          kExchanging);
+    finish(kExchanging);
+  }
+
+  void wait(Stream& stream) override {
+    require_usable();
+    wait_until([&] { return is_done(cudaStreamQuery(stream.native())); }, kExchanging);
+    has_work_ = false;
+  }
+
+  void wait(const Event& event) override {
+    require_usable();
+    wait_until([&] { return is_done(cudaEventQuery(event.native())); }, kExchanging);
+  }
+
+  void abort() noexcept override {
+    // Frees the communicator too, and lets its kernels end.
+    if (group_ != nullptr) nccl().abort(std::exchange(group_, nullptr));
+  }
+
+ private:
   [[noreturn]] void fail(const std::string& problem) {
     abort();
-    throw CommunicatorError("GPU " + std::to_string(rank) + " of " + std::to_string(size) +
+    throw CommunicatorError("GPU " + std::to_string(rank_) + " of " + std::to_string(size_) +
                             " that train together: " + problem);
   }
 
@@ -87,31 +133,31 @@ struct DeviceGroup::Implementation {
     if (result == ncclSuccess || result == ncclInProgress) return;
     // ncclGetLastError() explains the last error of the process, which may be of an earlier call.
     std::string problem = std::string("error of NCCL while ") + doing + ": " + nccl().error_string(result);
-    const char* last = nccl().last_error(group);
+    const char* last = nccl().last_error(group_);
     if (last != nullptr && *last != '\0') problem += std::string(" (") + last + ")";
     fail(problem);
   }
 
   [[noreturn]] void fail_late(const char* doing) {
-    fail(std::string("the others are not there after ") + std::to_string(std::lround(deadline)) + " s of " +
+    fail(std::string("the others are not there after ") + std::to_string(std::lround(deadline_)) + " s of " +
          doing);
   }
 
   // What the communicator reports: of its last call, and of errors that it met since.
   ncclResult_t state(const char* doing) {
     ncclResult_t result = ncclSuccess;
-    check(nccl().async_error(group, &result), doing);
+    check(nccl().async_error(group_, &result), doing);
     check(result, doing);
     return result;
   }
 
   void require_usable() {
-    if (group == nullptr) fail("was aborted");
+    if (group_ == nullptr) fail("was aborted");
   }
 
   // Everybody's block to all, as one call.
   void broadcast(cudaStream_t stream, std::byte* data, std::span<const std::size_t> begins) {
-    has_work = true;
+    has_work_ = true;
     // Calls between group_start() and group_end() go as one.
     check(nccl().group_start(), kExchanging);
     ncclResult_t problem = ncclSuccess;
@@ -121,7 +167,7 @@ struct DeviceGroup::Implementation {
       // In place if sendbuff is recvbuff.
       std::byte* block = data + begins[root];
       const ncclResult_t result =
-          nccl().broadcast(block, block, bytes, ncclUint8, static_cast<int>(root), group, stream);
+          nccl().broadcast(block, block, bytes, ncclUint8, static_cast<int>(root), group_, stream);
       if (result != ncclSuccess && result != ncclInProgress) problem = result;
     }
     // Also after an error, or the thread's group would stay open.
@@ -150,7 +196,7 @@ struct DeviceGroup::Implementation {
 
   template <class IsDone>
   void wait_until(IsDone is_done, const char* doing) {
-    Deadline over(deadline);
+    Deadline over(deadline_);
     Pause pause;
     while (!is_done()) {
       if (over.is_over()) fail_late(doing);
@@ -161,7 +207,7 @@ struct DeviceGroup::Implementation {
 
   void ask_others() {
     try {
-      if (check_others) check_others();
+      if (check_others_) check_others_();
     } catch (...) {
       abort();
       throw;
@@ -173,15 +219,15 @@ struct DeviceGroup::Implementation {
   // not come, and is not waited for long, as nothing is lost by an abort.
   void end() noexcept {
     constexpr double kPatience = 5;  // s
-    ncclResult_t result = nccl().finalize(group);
-    Deadline over(std::min(deadline, kPatience));
+    ncclResult_t result = nccl().finalize(group_);
+    Deadline over(std::min(deadline_, kPatience));
     Pause pause;
     while (result == ncclSuccess || result == ncclInProgress) {
       ncclResult_t state = ncclSuccess;
-      result = nccl().async_error(group, &state);
+      result = nccl().async_error(group_, &state);
       if (result != ncclSuccess) break;
       if (state == ncclSuccess) {
-        nccl().destroy(std::exchange(group, nullptr));
+        nccl().destroy(std::exchange(group_, nullptr));
         return;
       }
       if (state != ncclInProgress || over.is_over()) break;
@@ -190,13 +236,16 @@ struct DeviceGroup::Implementation {
     abort();
   }
 
-  void abort() noexcept {
-    // Frees the communicator too, and lets its kernels end.
-    if (group != nullptr) nccl().abort(std::exchange(group, nullptr));
-  }
+  ncclComm_t group_ = nullptr;
+  const int rank_, size_;
+  const double deadline_;
+  const std::function<void()> check_others_;
+  bool has_work_ = false;  // whether exchanges may not be done
 };
 
-DeviceGroupId DeviceGroup::make_id() {
+}  // namespace
+
+DeviceGroupId make_group_id() {
   if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
   ncclUniqueId made;
   // Needs no device.
@@ -209,68 +258,11 @@ DeviceGroupId DeviceGroup::make_id() {
   return id;
 }
 
-DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline,
-                         std::function<void()> check)
-    : implementation_(std::make_unique<Implementation>()) {
+std::unique_ptr<DeviceGroup> make_device_group(const DeviceGroupId& id, int rank, int size, double deadline,
+                                               std::function<void()> check) {
   if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
-  Implementation& self = *implementation_;
-  self.rank = rank;
-  self.size = size;
-  self.deadline = deadline;
-  self.check_others = std::move(check);
-  ncclUniqueId made;
-  std::memcpy(made.internal, id.data(), id.size());
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  // No call waits for others: with a deadline, this thread waits.
-  config.blocking = 0;
-  constexpr const char* kDoing = "waiting for all of them to begin";
-  self.check(nccl().init_rank(&self.group, size, made, rank, &config), kDoing);
-  self.finish(kDoing);
+  return std::make_unique<NcclGroup>(id, rank, size, deadline, std::move(check));
 }
-
-DeviceGroup::~DeviceGroup() {
-  Implementation& self = *implementation_;
-  if (self.group == nullptr) return;
-  if (self.has_work) {
-    self.abort();
-  } else {
-    self.end();
-  }
-}
-
-void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
-  Implementation& self = *implementation_;
-  self.require_usable();
-  const std::size_t bytes = begins[1] - begins[0];
-  bool equal = begins[0] == 0;
-  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
-    equal = equal && begins[rank + 1] - begins[rank] == bytes;
-  auto* const native = static_cast<cudaStream_t>(native_stream(stream));
-  if (!equal) return self.broadcast(native, data, begins);
-  self.has_work = true;
-  // In place if sendbuff is recvbuff + rank · sendcount.
-  self.check(nccl().all_gather(data + begins[static_cast<std::size_t>(self.rank)], data, bytes, ncclUint8,
-                               self.group, native),
-             Implementation::kExchanging);
-  self.finish(Implementation::kExchanging);
-}
-
-void DeviceGroup::wait(Stream& stream) {
-  Implementation& self = *implementation_;
-  self.require_usable();
-  auto* const native = static_cast<cudaStream_t>(native_stream(stream));
-  self.wait_until([&] { return self.is_done(cudaStreamQuery(native)); }, Implementation::kExchanging);
-  self.has_work = false;
-}
-
-void DeviceGroup::wait(const Event& event) {
-  Implementation& self = *implementation_;
-  self.require_usable();
-  auto* const native = static_cast<cudaEvent_t>(native_event(event));
-  self.wait_until([&] { return self.is_done(cudaEventQuery(native)); }, Implementation::kExchanging);
-}
-
-void DeviceGroup::abort() noexcept { implementation_->abort(); }
 
 }  // namespace cuda
 }  // namespace sweep

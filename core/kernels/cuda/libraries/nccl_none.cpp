@@ -11,19 +11,11 @@ std::optional<std::string> nccl_missing_reason() {
 
 namespace cuda {
 
-struct DeviceGroup::Implementation {};
-
-DeviceGroupId DeviceGroup::make_id() { throw DeviceError(*nccl_missing_reason()); }
-DeviceGroup::DeviceGroup(const DeviceGroupId& /*id*/, int /*rank*/, int /*size*/, double /*deadline*/,
-                         std::function<void()> /*check*/) {
+DeviceGroupId make_group_id() { throw DeviceError(*nccl_missing_reason()); }
+std::unique_ptr<DeviceGroup> make_device_group(const DeviceGroupId& /*id*/, int /*rank*/, int /*size*/,
+                                               double /*deadline*/, std::function<void()> /*check*/) {
   throw DeviceError(*nccl_missing_reason());
 }
-DeviceGroup::~DeviceGroup() = default;
-void DeviceGroup::all_gather(Stream& /*stream*/, std::byte* /*data*/,
-                             std::span<const std::size_t> /*begins*/) {}
-void DeviceGroup::wait(Stream& /*stream*/) {}
-void DeviceGroup::wait(const Event& /*event*/) {}
-void DeviceGroup::abort() noexcept {}
 
 }  // namespace cuda
 }  // namespace sweep

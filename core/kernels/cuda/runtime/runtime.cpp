@@ -114,6 +114,12 @@ std::size_t free_memory() {
   return free;
 }
 
+void Free::operator()(CUevent_st* event) const { cudaEventDestroy(event); }
+void Free::operator()(CUgraphExec_st* graph) const { cudaGraphExecDestroy(graph); }
+void Free::operator()(CUstream_st* stream) const {
+  cudaStreamSynchronize(stream);
+  cudaStreamDestroy(stream);
+}
 void FreeDevice::operator()(std::byte* memory) const { cudaFree(memory); }
 void FreePinned::operator()(std::byte* memory) const { cudaFreeHost(memory); }
 
@@ -149,149 +155,108 @@ PinnedMemory::PinnedMemory(std::size_t bytes) {
   data_.reset(static_cast<std::byte*>(pointer));
 }
 
-struct Graph::Implementation {
-  Implementation() = default;
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
-  ~Implementation() {
-    if (executable != nullptr) cudaGraphExecDestroy(executable);
-    if (graph != nullptr) cudaGraphDestroy(graph);
-  }
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-};
-
-Graph::Graph() = default;
-Graph::Graph(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
-Graph::Graph(Graph&&) noexcept = default;
-Graph& Graph::operator=(Graph&&) noexcept = default;
-Graph::~Graph() = default;
-
-struct Event::Implementation {
-  explicit Implementation(Kind kind) {
-    check(cudaEventCreateWithFlags(&event, kind == Kind::kTime ? cudaEventDefault : cudaEventDisableTiming),
-          "making an event");
-  }
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
-  ~Implementation() { cudaEventDestroy(event); }
+Event::Event(Kind kind) {
   cudaEvent_t event = nullptr;
-};
+  check(cudaEventCreateWithFlags(&event, kind == Kind::kTime ? cudaEventDefault : cudaEventDisableTiming),
+        "making an event");
+  event_.reset(event);
+}
 
-Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
-Event::Event(Event&&) noexcept = default;
-Event& Event::operator=(Event&&) noexcept = default;
-Event::~Event() = default;
-void Event::wait() const { check(cudaEventSynchronize(implementation_->event), "waiting for an event"); }
+void Event::wait() const { check(cudaEventSynchronize(native()), "waiting for an event"); }
+
 double Event::seconds_since(const Event& begin) const {
   wait();
   float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, begin.implementation_->event, implementation_->event),
-        "reading the time between events");
+  check(cudaEventElapsedTime(&milliseconds, begin.native(), native()), "reading the time between events");
   return static_cast<double>(milliseconds) / 1e3;
 }
 
-struct Stream::Implementation {
-  Implementation() { check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream"); }
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
-  ~Implementation() { cudaStreamDestroy(stream); }
+Stream::Stream() {
   cudaStream_t stream = nullptr;
-};
-
-namespace {
-
-cudaStream_t native(const Stream& stream) { return stream.implementation().stream; }
-
-LoadedKernels& loaded_kernels() {
-  static LoadedKernels kernels;
-  return kernels;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  stream_.reset(stream);
 }
-
-}  // namespace
-
-Stream::Stream() : implementation_(std::make_unique<Implementation>()) {}
-Stream::~Stream() { cudaStreamSynchronize(native(*this)); }
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   // The driver stages small copies from pageable memory before it returns, but does not promise it for large
   // ones. The wait makes sure that the caller may change `host`.
-  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, native(*this)), "copying to the device");
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, native()), "copying to the device");
   wait();
 }
 
 void Stream::upload_pinned(void* device, const std::byte* pinned, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, native(*this)),
-        "copying to the device");
+  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, native()), "copying to the device");
 }
 
 void Stream::download(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, native(*this)),
-        "copying from the device");
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, native()), "copying from the device");
   wait();
 }
 
 void Stream::clear(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemsetAsync(device, 0, bytes, native(*this)), "clearing memory");
+  check(cudaMemsetAsync(device, 0, bytes, native()), "clearing memory");
 }
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native(*this)), "copying on the device");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native()), "copying on the device");
 }
 
 void Stream::copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, native(*this)),
-        "copying between devices");
+  check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, native()), "copying between devices");
 }
 
-void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
+void Stream::wait() { check(cudaStreamSynchronize(native()), "waiting for the device"); }
 
 void Stream::record(const Event& event) {
-  check(cudaEventRecord(event.implementation().event, native(*this)), "recording an event");
+  check(cudaEventRecord(event.native(), native()), "recording an event");
 }
 
 void Stream::wait_for(const Event& event) {
-  check(cudaStreamWaitEvent(native(*this), event.implementation().event, 0), "waiting for an event");
+  check(cudaStreamWaitEvent(native(), event.native(), 0), "waiting for an event");
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
   // Relaxed, because a kernel may be used for the first time here: loading its module to the device is a call
   // that the stricter modes forbid during a capture.
-  check(cudaStreamBeginCapture(native(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
-  auto graph = std::make_unique<Graph::Implementation>();
+  check(cudaStreamBeginCapture(native(), cudaStreamCaptureModeRelaxed), "starting a graph");
+  std::unique_ptr<CUgraph_st, cudaError_t (*)(CUgraph_st*)> graph(nullptr, cudaGraphDestroy);
+  const auto end = [&] {
+    cudaGraph_t captured = nullptr;
+    const cudaError_t error = cudaStreamEndCapture(native(), &captured);
+    graph.reset(captured);
+    return error;
+  };
   try {
     work();
   } catch (...) {
-    cudaStreamEndCapture(native(*this), &graph->graph);
+    end();
     throw;
   }
-  check(cudaStreamEndCapture(native(*this), &graph->graph), "recording a graph");
-  check(cudaGraphInstantiate(&graph->executable, graph->graph, 0), "making a graph");
+  check(end(), "recording a graph");
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0), "making a graph");
+  Graph made(executable);
   // Uploaded now, so that the first launch does not pay for it.
-  check(cudaGraphUpload(graph->executable, native(*this)), "copying a graph to the device");
-  return Graph(std::move(graph));
+  check(cudaGraphUpload(executable, native()), "copying a graph to the device");
+  return made;
 }
 
-void Stream::launch(const Graph& graph) {
-  check(cudaGraphLaunch(graph.implementation().executable, native(*this)), "starting a graph");
-}
-
-void* native_stream(const Stream& stream) { return native(stream); }
-void* native_event(const Event& event) { return event.implementation().event; }
+void Stream::launch(const Graph& graph) { check(cudaGraphLaunch(graph.get(), native()), "starting a graph"); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
                   std::size_t shared_bytes, void** arguments) {
   int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  loaded_kernels().prepare(device, kernel, shared_bytes);
+  static LoadedKernels loaded;
+  loaded.prepare(device, kernel, shared_bytes);
   check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,
-                         shared_bytes, native(stream)),
+                         shared_bytes, stream.native()),
         "starting a kernel");
 }
 

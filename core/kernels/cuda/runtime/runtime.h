@@ -17,6 +17,11 @@
 #include <type_traits>
 #include <vector>
 
+// CUDA's own types, of which kernels see no more.
+struct CUevent_st;
+struct CUgraphExec_st;
+struct CUstream_st;
+
 namespace sweep::cuda {
 
 /// Makes CUDA device `index` the calling thread's current device. Cheap.
@@ -29,6 +34,19 @@ void reach_device(int index);
 /// Free bytes on the current device.
 std::size_t free_memory();
 
+/// Gives back what CUDA has made.
+struct Free {
+  void operator()(CUevent_st* event) const;
+  void operator()(CUgraphExec_st* graph) const;
+  void operator()(CUstream_st* stream) const;  // after its work is done
+};
+struct FreeDevice {
+  void operator()(std::byte* memory) const;
+};
+struct FreePinned {
+  void operator()(std::byte* memory) const;
+};
+
 /// Memory that Free frees. Move-only.
 template <class Free>
 class OwnedBytes {
@@ -39,12 +57,6 @@ class OwnedBytes {
  protected:
   std::unique_ptr<std::byte, Free> data_;
   std::size_t bytes_ = 0;
-};
-struct FreeDevice {
-  void operator()(std::byte* memory) const;
-};
-struct FreePinned {
-  void operator()(std::byte* memory) const;
 };
 
 /// Memory of the current device, not initialised. Move-only; freed with the object. cudaFree waits for the
@@ -78,31 +90,16 @@ class PinnedMemory : public OwnedBytes<FreePinned> {
 
 /// Work that Stream::capture() has recorded. One call puts all of it on a stream, which spares the launch of
 /// each kernel. Move-only.
-class Graph {
- public:
-  struct Implementation;
-  Graph();
-  explicit Graph(std::unique_ptr<Implementation> implementation);
-  Graph(Graph&&) noexcept;
-  Graph& operator=(Graph&&) noexcept;
-  ~Graph();
-  Implementation& implementation() const { return *implementation_; }
-
- private:
-  std::unique_ptr<Implementation> implementation_;
-};
+using Graph = std::unique_ptr<CUgraphExec_st, Free>;
 
 /// A position in a stream's work. Move-only.
 class Event {
  public:
-  struct Implementation;
   enum class Kind { kOrder, kTime };
   /// kOrder: for waiting. kTime: also keeps when the device reached it, which costs the device some time.
   explicit Event(Kind kind = Kind::kOrder);
-  Event(Event&&) noexcept;
-  Event& operator=(Event&&) noexcept;
-  ~Event();
-  Implementation& implementation() const { return *implementation_; }
+  /// A cudaEvent_t.
+  CUevent_st* native() const { return event_.get(); }
   /// Returns when the work before the last Stream::record() of this event is done; at once if it was never
   /// recorded.
   void wait() const;
@@ -111,19 +108,18 @@ class Event {
   double seconds_since(const Event& begin) const;
 
  private:
-  std::unique_ptr<Implementation> implementation_;
+  std::unique_ptr<CUevent_st, Free> event_;
 };
 
 /// A queue of work that the device does in order. Calls return before the work is done unless they say
 /// otherwise.
 class Stream {
  public:
-  struct Implementation;
   Stream();
-  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  Implementation& implementation() const { return *implementation_; }
+  /// A cudaStream_t.
+  CUstream_st* native() const { return stream_.get(); }
 
   /// Copies `bytes` from host memory and waits, so the caller may change `host` afterwards.
   void upload(void* device, const void* host, std::size_t bytes);
@@ -162,7 +158,7 @@ class Stream {
 #endif
 
  private:
-  std::unique_ptr<Implementation> implementation_;
+  std::unique_ptr<CUstream_st, Free> stream_;
 };
 
 /// A new device array with a copy of `values`, any contiguous range. `purpose` as in Memory. Waits for the
@@ -182,10 +178,6 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
   stream.download(values.data(), device, count * sizeof(T));
   return values;
 }
-
-/// The cudaStream_t and cudaEvent_t, for NVIDIA's libraries. CUDA only.
-void* native_stream(const Stream& stream);
-void* native_event(const Event& event);
 
 /// Puts one kernel on the stream; for launch(). `arguments` points to the kernel's arguments, in order, which
 /// are copied.

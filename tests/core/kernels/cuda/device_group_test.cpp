@@ -35,19 +35,19 @@ std::vector<std::size_t> begins_of(std::initializer_list<std::size_t> sizes) {
 }
 
 TEST(DeviceGroup, GathersPartsOfAnySizes) {
-  const DeviceGroupId id = DeviceGroup::make_id();
+  const DeviceGroupId id = make_group_id();
   for (const auto& begins : {begins_of({4, 4, 4}), begins_of({5, 0, 7}), begins_of({0, 0, 1})}) {
-    const auto errors = run_ranks(3, [&, group_id = DeviceGroup::make_id()](int rank) {
+    const auto errors = run_ranks(3, [&, group_id = make_group_id()](int rank) {
       Stream stream;
       const Array<std::byte> array(begins.back(), "an array");
-      DeviceGroup group(group_id, rank, 3, kLate);
+      const auto group = make_device_group(group_id, rank, 3, kLate);
       for (int turn = 1; turn <= 3; ++turn) {
         const auto part = static_cast<std::size_t>(rank);
         const std::vector<std::byte> own(begins[part + 1] - begins[part],
                                          static_cast<std::byte>(10 * turn + rank));
         stream.upload(array.data() + begins[part], own.data(), own.size());
-        group.all_gather(stream, array.data(), begins);
-        group.wait(stream);
+        group->all_gather(stream, array.data(), begins);
+        group->wait(stream);
         const std::vector<std::byte> all = to_host(stream, array.data(), array.size());
         for (std::size_t other = 0; other < 3; ++other) {
           for (std::size_t i = begins[other]; i < begins[other + 1]; ++i)
@@ -57,35 +57,35 @@ TEST(DeviceGroup, GathersPartsOfAnySizes) {
     });
     EXPECT_THAT(errors, Each(""));
   }
-  EXPECT_NE(id, DeviceGroup::make_id());
+  EXPECT_NE(id, make_group_id());
 }
 
 TEST(DeviceGroup, RefusesExchangesThatDiffer) {
-  const DeviceGroupId id = DeviceGroup::make_id();
+  const DeviceGroupId id = make_group_id();
   const auto errors = run_ranks(3, [&](int rank) {
     Stream stream;
     const Array<std::byte> array(12, "an array");
-    DeviceGroup group(id, rank, 3, kLate);
+    const auto group = make_device_group(id, rank, 3, kLate);
     const auto begins = rank == 1 ? begins_of({4, 4, 3}) : begins_of({4, 4, 4});
-    group.all_gather(stream, array.data(), begins);
+    group->all_gather(stream, array.data(), begins);
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("rank 1 exchanges 11 bytes"), HasSubstr("rank 0 does with 12"))));
 }
 
 TEST(DeviceGroup, EndsAtTheDeadlineIfARankDoesNotCome) {
-  const DeviceGroupId id = DeviceGroup::make_id();
+  const DeviceGroupId id = make_group_id();
   const auto errors = run_ranks(3, [&](int rank) {
     Stream stream;
     const Array<std::byte> array(3, "an array");
-    DeviceGroup group(id, rank, 3, kSoon);
-    if (rank == 2) group.abort();
-    group.all_gather(stream, array.data(), begins_of({1, 1, 1}));
+    const auto group = make_device_group(id, rank, 3, kSoon);
+    if (rank == 2) group->abort();
+    group->all_gather(stream, array.data(), begins_of({1, 1, 1}));
   });
   EXPECT_THAT(errors[0], HasSubstr("rank 2 has not come"));
   EXPECT_THAT(errors[1], HasSubstr("rank 2 has not come"));
   EXPECT_THAT(errors[2], HasSubstr("rank 2 has aborted"));
-  const DeviceGroupId lonely = DeviceGroup::make_id();
-  EXPECT_THAT(run_ranks(1, [&](int rank) { const DeviceGroup group(lonely, rank, 2, kSoon); }),
+  const DeviceGroupId lonely = make_group_id();
+  EXPECT_THAT(run_ranks(1, [&](int rank) { const auto group = make_device_group(lonely, rank, 2, kSoon); }),
               Each(HasSubstr("rank 1 has not come")));
 }
 
@@ -94,29 +94,30 @@ TEST(DeviceGroup, EndsAtOnceIfItsCallerKnowsThatARankDoesNotCome) {
   const auto check = [&] {
     if (is_known) throw CommunicatorError("cuda:2 has no memory left");
   };
-  const DeviceGroupId id = DeviceGroup::make_id(), lonely = DeviceGroup::make_id();
+  const DeviceGroupId id = make_group_id(), lonely = make_group_id();
   const auto errors = run_ranks(3, [&](int rank) {
     Stream stream;
     const Array<std::byte> array(3, "an array");
-    DeviceGroup group(id, rank, 3, kLate, check);
+    const auto group = make_device_group(id, rank, 3, kLate, check);
     if (rank == 2) {
-      group.abort();
+      group->abort();
       is_known = true;
     } else {
-      group.all_gather(stream, array.data(), begins_of({1, 1, 1}));
+      group->all_gather(stream, array.data(), begins_of({1, 1, 1}));
     }
   });
   EXPECT_EQ(errors[0], "cuda:2 has no memory left");
   EXPECT_EQ(errors[1], "cuda:2 has no memory left");
-  EXPECT_THAT(run_ranks(1, [&](int rank) { const DeviceGroup group(lonely, rank, 2, kLate, check); }),
-              Each("cuda:2 has no memory left"));
+  EXPECT_THAT(
+      run_ranks(1, [&](int rank) { const auto group = make_device_group(lonely, rank, 2, kLate, check); }),
+      Each("cuda:2 has no memory left"));
 }
 
 TEST(DeviceGroup, NeedsADeviceForEachRank) {
-  const DeviceGroupId id = DeviceGroup::make_id();
+  const DeviceGroupId id = make_group_id();
   const auto errors = run_ranks(2, [&](int rank) {
     use_device(0);
-    const DeviceGroup group(id, rank, 2, kSoon);
+    const auto group = make_device_group(id, rank, 2, kSoon);
   });
   EXPECT_THAT(errors[0] + errors[1], HasSubstr("have the same device"));
 }
@@ -150,10 +151,10 @@ TEST(DeviceGroup, RefusesCallsAfterItsAbortInAGraphAndFromAnotherDevicesThread) 
                 },
                 "the thread's current device is 1"}};
   for (const auto& refused : cases) {
-    const auto work = [&, id = DeviceGroup::make_id()](int rank) {
-      DeviceGroup group(id, rank, 1, kLate);
+    const auto work = [&, id = make_group_id()](int rank) {
+      const auto group = make_device_group(id, rank, 1, kLate);
       Stream stream;
-      refused.call(group, stream);
+      refused.call(*group, stream);
     };
     EXPECT_THAT(run_ranks(1, work), Each(HasSubstr(refused.error)));
   }
