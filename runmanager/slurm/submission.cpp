@@ -12,7 +12,7 @@
 #include "core/base/file.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/slurm/batch_script.h"
+#include "runmanager/slurm/slurm_task.h"
 
 namespace sweep {
 namespace {

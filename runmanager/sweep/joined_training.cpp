@@ -252,11 +252,7 @@ void SweepRunner::train_with_others() {
 RunFate SweepRunner::fate_of(std::size_t run) {
   const RunConfig& config = sweep_.runs[run];
   const std::string failed_start = failed_start_of(directory_->path() / config.name);
-  const bool retries = options_.retry_failed && failed_start != directory_->start();
-  const ExistingRun existing =
-      find_existing_run(directory_->path(), config, kind_->identity(config), retries);
-  refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
-  return existing.fate;
+  return existing_run(config, options_.retry_failed && failed_start != directory_->start()).fate;
 }
 
 void SweepRunner::leave_to_others(RunQueue& runs) {

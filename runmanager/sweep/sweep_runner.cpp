@@ -189,15 +189,12 @@ void SweepRunner::prepare() {
   if (std::ranges::none_of(existing_, is_open) && !growing_) return;
   kind_->check(sweep_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-    if (!is_kept(i)) prepare(i);
+    if (is_kept(i)) continue;
+    ScheduledRun run = scheduled(sweep_.runs[i]);
+    records_[i].device = run.needs.device.name();
+    records_[i].provenance = run.needs.provenance;
+    (run.needs.unavailable ? unavailable_ : runs_).push_back(std::move(run));
   }
-}
-
-void SweepRunner::prepare(std::size_t i) {
-  ScheduledRun run = scheduled(sweep_.runs[i]);
-  records_[i].device = run.needs.device.name();
-  records_[i].provenance = run.needs.provenance;
-  (run.needs.unavailable ? unavailable_ : runs_).push_back(std::move(run));
 }
 
 ScheduledRun SweepRunner::scheduled(const RunConfig& config) const {

@@ -58,7 +58,6 @@ class SweepRunner {
   std::optional<RunRecord> known_record(const ExistingRun& existing, const RunConfig& config) const;
   // Loads and checks everything that the runs to be trained need; throws before anything is written.
   void prepare();
-  void prepare(std::size_t i);
   ScheduledRun scheduled(const RunConfig& config) const;
   void write_sweep_file();
   // The file grows with the trials: writing it takes at most a twentieth of the time. Trials that it lacks
@@ -85,7 +84,10 @@ class SweepRunner {
   std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config);
-  // What earlier starts have left of a trial that is added. Throws ConfigError if that is in the way.
+  // What earlier starts have left of a run, which others may have trained since. Throws ConfigError if that
+  // is in the way.
+  ExistingRun existing_run(const RunConfig& config, bool retry_failed);
+  // The same for a trial that is added; sets aside what it replaces.
   ExistingRun make_room_for(const RunConfig& config);
   // Returns a run's lock once no other process has it. None if only this one trains, if `is_done`, or if this
   // process was asked to stop.

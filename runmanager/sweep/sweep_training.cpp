@@ -12,7 +12,6 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweep/worker_pool.h"
@@ -183,10 +182,14 @@ void SweepRunner::write_trials() {
   });
 }
 
-ExistingRun SweepRunner::make_room_for(const RunConfig& config) {
-  ExistingRun existing =
-      find_existing_run(directory_->path(), config, kind_->identity(config), options_.retry_failed);
+ExistingRun SweepRunner::existing_run(const RunConfig& config, bool retry_failed) {
+  ExistingRun existing = find_existing_run(directory_->path(), config, kind_->identity(config), retry_failed);
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
+  return existing;
+}
+
+ExistingRun SweepRunner::make_room_for(const RunConfig& config) {
+  ExistingRun existing = existing_run(config, options_.retry_failed);
   make_room(directory_->path(), {&config, 1}, {&existing, 1});
   return existing;
 }

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/slurm/slurm_jobs.h"
-#include "runmanager/slurm/task_end.h"
+#include "runmanager/slurm/slurm_task.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/commands/launch.h"

@@ -1,5 +1,5 @@
 // The scripts of tasks, run by the shell with other programs in the place of sweep.
-#include "runmanager/slurm/batch_script.h"
+#include "runmanager/slurm/slurm_task.h"
 
 #include "core/base/child.h"
 #include "core/base/file.h"

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <deque>
 
-#include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/training/stop_signals.h"
 #include "tests/support/run_world.h"
 

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/run_executor.h"
 
 #include <thread>
 #include <utility>

@@ -1,4 +1,4 @@
-// The script of a task and the options for sbatch.
+// A task of a sweep: its script, the options for sbatch, and what it does when it has ended.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/slurm/slurm_client.h"
 #include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
@@ -43,5 +44,19 @@ std::string output_option(const std::filesystem::path& directory, const std::str
 /// The options that an array of `tasks` tasks adds; at most `at_once` of them run at a time.
 std::vector<std::string> array_options(const std::filesystem::path& directory, const std::string& shape,
                                        std::size_t tasks, std::size_t at_once, int warning_seconds);
+
+/// Whether this process is a task that the launcher has submitted.
+bool is_slurm_task();
+
+/// The names of the runs that this task of an array trains. `lists`: see read_task_lists(). Throws DataError
+/// if there are none for it.
+std::vector<std::string> runs_of_this_task(const std::filesystem::path& directory, const std::string& lists);
+
+/// Call this last in a task. A task that was stopped before its end, `exit_code` 75, is put back into the
+/// queue, unless it has reached its limit of restarts. With `fail_fast`, the first task with a failed run
+/// ends all others. Writes to stderr what it does and what goes wrong: "sweep resume" goes on in any case.
+/// Returns the exit code of the process.
+int end_slurm_task(int exit_code, const std::filesystem::path& directory, bool fail_fast,
+                   SlurmClient& client);
 
 }  // namespace sweep
