@@ -96,21 +96,21 @@ void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
   });
 }
 
-// What keeps its place while nothing is known stays: a table that jumps cannot be read. `stays`: whether this
-// column does.
-template <typename Value>
-void add_number(TextTable& table, const LiveRuns& runs, Column column, bool stays, const Value& text) {
-  const bool any = std::ranges::any_of(runs, [&](const LiveRun* run) { return !text(*run).empty(); });
-  if (stays || any) add_column(table, runs, std::move(column), text);
-}
-
 void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
-  const auto title = [](const char* key) { return std::string(metric_named(key).brief); };
-  const auto text = [](const char* key, const std::optional<double>& value) {
-    return metric_text(metric_named(key), value);
+  // What keeps its place while nothing is known stays: a table that jumps cannot be read.
+  const auto add = [&](std::string_view title, int importance, int min_width, bool stays, const auto& text) {
+    const bool any = std::ranges::any_of(runs, [&](const LiveRun* run) { return !text(*run).empty(); });
+    if (stays || any)
+      add_column(table, runs, {.title = std::string(title), .importance = importance, .min_width = min_width},
+                 text);
   };
-  const auto of_last = [&text](const char* key) {
-    return [&text, key](const LiveRun& run) { return text(key, run.last ? (*run.last)[key] : std::nullopt); };
+  const auto add_metric = [&](const char* key, int importance, bool stays, const auto& value) {
+    const Metric& metric = metric_named(key);
+    add(metric.brief, importance, 6, stays,
+        [&](const LiveRun& run) { return metric_text(metric, value(run, metric)); });
+  };
+  const auto of_last = [](const LiveRun& run, const Metric& metric) {
+    return run.last ? (*run.last)[metric] : std::nullopt;
   };
   const auto rate = [](const std::optional<double>& value) { return value ? human_count(*value) : ""; };
   const bool has_accuracy =
@@ -120,21 +120,14 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
   });
   // An epoch of a person's own program is one sample.
   const bool has_samples = std::ranges::none_of(runs, [](const LiveRun* run) { return run->samples == 1; });
-  add_number(table, runs,
-             {.title = title("loss"), .importance = has_accuracy ? kLoss : kNeeded, .min_width = 6},
-             has_samples, [&](const LiveRun& run) { return text("loss", run.loss); });
-  add_number(table, runs, {.title = title("accuracy"), .min_width = 6}, false,
-             [&](const LiveRun& run) { return text("accuracy", run.accuracy); });
-  add_number(table, runs, {.title = title("validation_loss"), .importance = kValidation - 1, .min_width = 6},
-             is_validated, of_last("validation_loss"));
-  add_number(table, runs, {.title = title("validation_accuracy"), .importance = kValidation, .min_width = 6},
-             is_validated, of_last("validation_accuracy"));
-  add_number(table, runs, {.title = "it/s", .importance = kBatchRate, .min_width = 5}, false,
-             [&](const LiveRun& run) { return rate(run.batches_per_second); });
-  add_number(table, runs, {.title = "img/s", .importance = kRate, .min_width = 5}, has_samples,
-             [&](const LiveRun& run) { return rate(run.samples_per_second); });
-  add_number(table, runs, {.title = "left", .importance = kTimeLeft, .min_width = 4}, true,
-             [](const LiveRun& run) { return left_text(run.seconds_left()); });
+  add_metric("loss", has_accuracy ? kLoss : kNeeded, has_samples,
+             [](const LiveRun& run, const Metric&) { return run.loss; });
+  add_metric("accuracy", kNeeded, false, [](const LiveRun& run, const Metric&) { return run.accuracy; });
+  add_metric("validation_loss", kValidation - 1, is_validated, of_last);
+  add_metric("validation_accuracy", kValidation, is_validated, of_last);
+  add("it/s", kBatchRate, 5, false, [&](const LiveRun& run) { return rate(run.batches_per_second); });
+  add("img/s", kRate, 5, has_samples, [&](const LiveRun& run) { return rate(run.samples_per_second); });
+  add("left", kTimeLeft, 4, true, [](const LiveRun& run) { return left_text(run.seconds_left()); });
 }
 
 // The titles and a line per run, the bar between what names the run and its numbers.
