@@ -161,8 +161,8 @@ std::vector<const Metric*> shown_metrics(const ReportData& data) {
   for (const RunRecord& run : data.records) runs.push_back(&run);
   std::vector<const Metric*> metrics;
   for (const std::string& name : metric_names(runs)) metrics.push_back(&metric_named(name));
-  std::ranges::stable_partition(metrics,
-                                [](const Metric* metric) { return metric->part != MetricPart::kTime; });
+  std::stable_partition(metrics.begin(), metrics.end(),
+                        [](const Metric* metric) { return metric->part != MetricPart::kTime; });
   return metrics;
 }
 
