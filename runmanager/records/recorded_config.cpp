@@ -68,9 +68,10 @@ Lineage lineage_of(const Json& config) {
   Lineage lineage;
   if (!config.is_object() || !config.contains(kLineageKey)) return lineage;
   for (const Json& ancestor : config.at(kLineageKey)) {
-    lineage.push_back({.run = ancestor.at("run"),
-                       .until = ancestor.at("epoch"),
-                       .params = params_from_json(ancestor.at("params"))});
+    lineage.push_back(
+        {.run = ancestor.at("run"),
+         .until = static_cast<int>(ancestor.at("epoch").get_ref<const Json::number_integer_t&>()),
+         .params = params_from_json(ancestor.at("params"))});
   }
   return lineage;
 }

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/record.h"
 
@@ -221,6 +222,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.started = optional_text(json, "started");
     run.ended = optional_text(json, "ended");
     run.config = object_or_null(json, "config");
+    lineage_of(run.config);  // throws if it is damaged
     if (json.contains("events")) {
       for (const auto& [name, bytes] : members(json["events"]))
         run.event_files[name] = integer_from_json<std::uint64_t>(bytes);

@@ -1,5 +1,6 @@
 #include "runmanager/records/results.h"
 
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
@@ -154,10 +155,11 @@ TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
   RunRecord run = completed_run();
   run.best_epoch = 1;
   run.event_files = {{"events", 7}};
+  run.config[kLineageKey] = to_json(Lineage{{.run = "trial=1", .until = 2, .params = run.params}});
   const Json good = to_json(run);
   EXPECT_EQ(run_record_from_json(good, "here").best_epoch, 1);
-  for (const char* path :
-       {"/best_epoch", "/jobs", "/events/events", "/epochs/0/epoch", "/epochs/0/number_correct"}) {
+  for (const char* path : {"/best_epoch", "/jobs", "/events/events", "/epochs/0/epoch",
+                           "/epochs/0/number_correct", "/config/lineage/0/epoch"}) {
     for (const Json& bad : {Json(1e72), Json(1.5), Json("1")}) {
       Json json = good;
       json[Json::json_pointer(path)] = bad;
