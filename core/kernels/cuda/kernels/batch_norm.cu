@@ -133,20 +133,21 @@ __global__ void running_kernel(BatchNormShape s, BatchNormArrays to) {
   });
 }
 
-__global__ void forward_kernel(BatchNormShape s, int count, const float* in, BatchNormArrays arrays,
-                               const float* weight, const float* bias, float* out) {
+__global__ void forward_kernel(BatchNormShape s, int count, const float* in, const float* mean,
+                               const float* inverse, const float* weight, const float* bias, float* out) {
   for_each_index(count, [=](int i) {
     const int c = i / s.plane % s.channels;
-    const float normal = (in[i] - arrays.mean[c]) * arrays.inverse[c];
+    const float normal = (in[i] - mean[c]) * inverse[c];
     out[i] = weight != nullptr ? normal * weight[c] + bias[c] : normal;
   });
 }
 
 // Writes for each run Σ grad_out and Σ grad_out · normalised input, [channels][runs] each.
 __global__ void run_gradients_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
-                                     BatchNormArrays arrays, float* sums, float* products) {
+                                     const float* means, const float* inverses, float* sums,
+                                     float* products) {
   const Run run = run_of_block(s, images);
-  const float mean = arrays.mean[blockIdx.x], inverse = arrays.inverse[blockIdx.x];
+  const float mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
   const float sum = sum_over(s, run, [=](int i) { return grad_out[i]; });
   const float product = sum_over(s, run, [=](int i) { return grad_out[i] * ((in[i] - mean) * inverse); });
   if (threadIdx.x == 0) {
@@ -183,12 +184,12 @@ __global__ void join_share_gradients_kernel(ShareSizes sizes, int count, const f
 
 // grad_in = weight · inverse · (grad_out − mean(grad_out) − normal · mean(grad_out · normal)).
 __global__ void backward_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
-                                BatchNormArrays arrays, const float* weight, const float* totals,
-                                float per_value, bool add, float* grad_in) {
+                                const float* mean, const float* inverse, const float* weight,
+                                const float* totals, float per_value, bool add, float* grad_in) {
   for_each_index(images * s.channels * s.plane, [=](int i) {
     const int c = i / s.plane % s.channels;
-    const float inverse = arrays.inverse[c], normal = (in[i] - arrays.mean[c]) * inverse;
-    const float factor = weight != nullptr ? weight[c] * inverse : inverse;
+    const float normal = (in[i] - mean[c]) * inverse[c];
+    const float factor = weight != nullptr ? weight[c] * inverse[c] : inverse[c];
     const float g = factor * (grad_out[i] - per_value * (totals[s.channels + c] + normal * totals[c]));
     grad_in[i] = add ? grad_in[i] + g : g;
   });
@@ -234,7 +235,8 @@ void batch_norm_running(Stream& stream, const BatchNormShape& s, const BatchNorm
 void batch_norm_forward(Stream& stream, const BatchNormShape& s, int images, const float* in,
                         const BatchNormArrays& arrays, const float* weight, const float* bias, float* out) {
   const int count = images * s.channels * s.plane;
-  launch(stream, forward_kernel, blocks_for(count), {kThreads}, s, count, in, arrays, weight, bias, out);
+  launch(stream, forward_kernel, blocks_for(count), {kThreads}, s, count, in, arrays.mean, arrays.inverse,
+         weight, bias, out);
 }
 
 void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int images, const float* in,
@@ -243,7 +245,7 @@ void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int image
   const int runs = runs_of(s, images);
   float *sums = scratch, *products = sums + s.channels * runs;
   launch(stream, run_gradients_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
-         {kThreads}, s, images, in, grad_out, arrays, sums, products);
+         {kThreads}, s, images, in, grad_out, arrays.mean, arrays.inverse, sums, products);
   launch(stream, join_gradients_kernel, {static_cast<unsigned>(s.channels)}, {kThreads}, s.channels, runs,
          sums, products, totals, grad_parameters);
 }
@@ -259,7 +261,7 @@ void batch_norm_backward(Stream& stream, const BatchNormShape& s, int images, st
                          const float* weight, const float* totals, bool add, float* grad_in) {
   const float per_value = 1.0f / static_cast<float>(batch_images * s.plane);
   launch(stream, backward_kernel, blocks_for(images * s.channels * s.plane), {kThreads}, s, images, in,
-         grad_out, arrays, weight, totals, per_value, add, grad_in);
+         grad_out, arrays.mean, arrays.inverse, weight, totals, per_value, add, grad_in);
 }
 
 }  // namespace sweep::cuda
