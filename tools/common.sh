@@ -175,6 +175,8 @@ other_options() {
   wanted_options "$@" | awk -F = -v cache="$build/CMakeCache.txt" '
     BEGIN { while ((getline line < cache) > 0) if (split(line, parts, /:[A-Z]+=/) > 1) have[parts[1]] = substr(line, index(line, "=") + 1) }
     { wanted = substr($0, length($1) + 2) }
+    # CMake makes the path of a compiler from its name.
+    $1 ~ "_COMPILER$" && substr(have[$1], length(have[$1]) - length(wanted)) == "/" wanted { next }
     have[$1] != wanted { print $1 "=" have[$1] ", not " wanted }'
 }
 

@@ -18,6 +18,9 @@ wanted=("$folder/build" release "-DSWEEP_NOTES=a;b=c")
 
 cache CMAKE_BUILD_TYPE:STRING=RelWithDebInfo "SWEEP_NOTES:STRING=a;b=c"
 configured "${wanted[@]}" || fail "what has the wanted options is not used: $(other_options "${wanted[@]}")"
+cache CMAKE_BUILD_TYPE:STRING=RelWithDebInfo "SWEEP_NOTES:STRING=a;b=c" CMAKE_CXX_COMPILER:FILEPATH=/usr/bin/g++-12
+configured "${wanted[@]}" -DCMAKE_CXX_COMPILER=g++-12 || fail "a compiler whose path CMake has found is another one"
+! configured "${wanted[@]}" -DCMAKE_CXX_COMPILER=++-12 || fail "a compiler is known by the end of its name"
 cache CMAKE_BUILD_TYPE:STRING=Debug "SWEEP_NOTES:STRING=a;b=c"
 ! configured "${wanted[@]}" || fail "a Debug build is used for a release"
 message=$( (configure "${wanted[@]}") 2>&1) && fail "it is configured anew"
