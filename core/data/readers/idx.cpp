@@ -106,10 +106,11 @@ DataArrays read_idx_dataset(std::span<const fs::path> paths, const ReadOptions&)
     read_file(path, "images", 3, data);
     return data;
   }
-  // The test part is inflated next to the training part. With the default launch policy, a machine that has
-  // no thread to give does it here.
-  std::future<DataArrays> test_part;
   const std::span<const std::string_view> files = kIdxFiles;
+  // The test part is inflated next to the training part. With the default launch policy, a machine that has
+  // no thread to give does it here. Whatever it uses has to be there until it is destroyed, which waits for
+  // it.
+  std::future<DataArrays> test_part;
   if (!find_file(path, files[2]).empty() || !find_file(path, files[3]).empty())
     test_part = std::async([&] { return read_part(path, files.last(2), "test"); });
   DataArrays data = read_part(path, files.first(2), "train");
