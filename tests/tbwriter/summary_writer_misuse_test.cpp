@@ -156,6 +156,10 @@ TEST_F(SummaryWriterMisuse, RefusesCurvesWhoseNumbersTensorBoardCannotShow) {
         message_of<UsageError>([&] { writer.add_pr_curve("curve", labels, scores, 1, 3, {}, weights); }),
         HasSubstr("weight 1 is"));
   }
+  const std::uint8_t both[] = {1, 1};
+  const float large[] = {3e38f, 3e38f};  // whose sum is no float
+  EXPECT_THAT(message_of<UsageError>([&] { writer.add_pr_curve("curve", both, scores, 1, 3, {}, large); }),
+              HasSubstr("not finite"));
   const float infinite[] = {1, std::numeric_limits<float>::infinity()};
   EXPECT_THAT(message_of<UsageError>([&] {
                 writer.add_pr_curve("curve", {ones, ones, ones, ones, infinite, ones}, 1);

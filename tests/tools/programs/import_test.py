@@ -54,7 +54,8 @@ class ImportTest(ProgramRuns):
         self.assertIn("was imported from", self.sweep("resume", "runs/deep", code=2).stderr)
 
     def test_names_may_have_hyphens_commas_and_underscores(self):
-        names = {"lr=1e-05-bs=5": (1e-05, 5), "lr=0.5,bs=6": (0.5, 6), "lr=0.25_bs=7": (0.25, 7), "lr=2/bs=8": (2, 8)}
+        names = {"lr=1e-05-bs=5": (1e-05, 5), "lr=0.5,bs=6": (0.5, 6), "lr=0.25_bs=7": (0.25, 7), "lr=2/bs=8": (2, 8),
+                 "2024_lr=0.125_bs=9": (0.125, 9)}
         for name in names:
             self.events(f"x/{name}", [("loss", 1, 1)])
         self.sweep("import", "x")
