@@ -45,7 +45,7 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
 /// split_into_stages().
 std::vector<Device> training_devices(const Network& network, const EngineOptions& options);
 
-/// Whether `name` is the pattern, or fits it as in a shell: * stands for any text, ? for any character.
+/// Whether `name` is the pattern, or fits it as in a shell: * is any text, ? a character, [ab] one of two.
 bool fits_pattern(const std::string& name, const std::string& pattern);
 
 /// The lowest and the highest index of a device of `stages`, at least one.

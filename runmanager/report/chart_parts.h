@@ -29,7 +29,7 @@ std::string axis_title(const Metric& metric);
 /// deviations, of the epochs that all of them have. A program's reports are by their step.
 void add_curves(const ReportData& data, Charts& charts);
 
-/// Of a search: how good its trials were and the best so far, what mattered, and the results by each setting.
+/// A search's charts: how good its trials were, the best so far, what mattered, the results by each setting.
 void add_search(const ReportData& data, Charts& charts);
 
 /// How the settings of a population change over the epochs. None if no run continues another.

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Marks are short in charts/*.json: "from" names its data, and "update" stands for "encode": {"update": …},
+// Marks are short in charts/*.json: "from" names its data, and "update" is short for "encode": {"update": …},
 // in which a text is an expression, and a number, a truth value or a list is that value.
 void complete_marks(Json& marks) {
   for (Json& mark : marks) {

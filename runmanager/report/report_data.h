@@ -37,7 +37,7 @@ struct ReportData {
   std::optional<Importances> importances;    // of a search, once enough trials have ended
   std::optional<Comparison> compared;        // in the seconds of an epoch or run: devices, else sweeps
 
-  /// Of the first goal.
+  /// The metric of the first goal.
   const Metric& metric() const { return *goals[0].metric; }
 };
 

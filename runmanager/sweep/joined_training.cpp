@@ -63,7 +63,7 @@ std::vector<const RunConfig*> runs_with_own_inputs(const Sweep& sweep) {
   return runs;
 }
 
-// Of lists of {"path", "sha256"}; throws Json::exception if they are none.
+// Compares lists of {"path", "sha256"}. Throws Json::exception if they are none.
 void add_differences(const Json& there, const Json& here, std::vector<std::string>& lines) {
   const auto add = [&lines](const std::string& line) {
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);

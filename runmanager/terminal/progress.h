@@ -63,7 +63,7 @@ class Progress {
   double now() const { return clock_(); }
 
  private:
-  // What is counted of a run that is trained, beside its LiveRun.
+  // What is counted of a run that is trained, in addition to its LiveRun.
   struct Meter {
     double start = 0;
     std::string phase;  // in work; "" while it trains

@@ -39,7 +39,7 @@ const DataFormat& require_format(std::string_view name);
 /// The first format that recognises `path`, or nullptr.
 const DataFormat* recognise_format(const std::filesystem::path& path);
 
-/// The files and folders that `source` stands for: itself if it exists, otherwise what it matches as a
+/// The files and folders that `source` names: itself if it exists, otherwise what it matches as a
 /// glob(7) pattern, sorted by name. Throws DataError if that is nothing.
 std::vector<std::filesystem::path> expand_source(const std::string& source);
 

@@ -109,7 +109,7 @@ EpochRecord* ReportHistory::earlier_step(std::int64_t step) {
   return at == steps_.end() ? nullptr : &at->second;
 }
 
-// Of the last step.
+// Sets the times of the last step.
 void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds) {
   static const Metric &run_seconds = metric_named("run_seconds"),
                       &epoch_seconds = metric_named("epoch_seconds");

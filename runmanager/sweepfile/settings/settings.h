@@ -65,8 +65,8 @@ enum class Changes {
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
   std::string allowed{};  // for messages: "a directory name"; empty: as ArgumentType says
-  /// Of kOwn, without help and default; null: anything. Of kObject what may be there instead, such as one of
-  /// the words of an "enum"; null: nothing.
+  /// kOwn: without help and default; null: anything. kObject: what may be there instead, such as one of the
+  /// words of an "enum"; null: nothing.
   nlohmann::ordered_json schema{};
   std::string definition{};                            // of kObject and kNamed: its name in the schema
   std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject

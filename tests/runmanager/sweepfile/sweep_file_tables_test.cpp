@@ -49,7 +49,7 @@ struct SweepFileTable : testing::InSweepFolder {
 using BadSweepFile = SweepFileTable;
 using GoodSweepFile = SweepFileTable;
 
-// Of a row: "slurm", words of --slurm; "epochs" and "seed", those of options; "deterministic"; "cuda",
+// Reads a row's "slurm", words of --slurm; "epochs" and "seed", those of options; "deterministic"; "cuda",
 // devices.
 LoadOptions options_of(const json& row) {
   LoadOptions options;
