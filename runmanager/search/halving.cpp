@@ -106,12 +106,13 @@ void Halving::play(SearchState& state, bool more, const ResultOfTrial& result,
     const auto reaches = [&](const auto& value) { return value && reaches_target(*value); };
     if (std::ranges::any_of(values, reaches))
       std::erase_if(good, [&](std::size_t place) { return !reaches(values[place]); });
+    const std::string ending = ending_text(good.size(), values, until);
     std::vector<std::size_t> next;
     for (std::size_t place = 0; place < reached.size(); ++place) {
-      if (std::ranges::find(good, place) != good.end())
+      if (std::ranges::binary_search(good, place))
         next.push_back(reached[place]);
       else
-        state.ended[reached[place]] = ending_text(good.size(), values, until);
+        state.ended[reached[place]] = ending;
     }
     reached = std::move(next);
   }

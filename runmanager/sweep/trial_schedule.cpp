@@ -96,12 +96,12 @@ std::size_t TrialSchedule::first_unknown(std::size_t trial) const {
   return trial < search_.at_once ? 0 : trial - search_.at_once + 1;
 }
 
-bool TrialSchedule::may_begin(std::size_t trial, std::span<const TrialResult> trials) const {
-  if (search_.method != SearchMethod::kTpe && !search_.target) return true;
-  const std::span<const TrialResult> before = trials.first(first_unknown(trial));
-  return std::ranges::all_of(before, [this](const TrialResult& earlier) {
-    return earlier.ended && !reaches_target(final_value(earlier));
+std::size_t TrialSchedule::may_begin(std::span<const TrialResult> trials) const {
+  if (search_.method != SearchMethod::kTpe && !search_.target) return std::numeric_limits<std::size_t>::max();
+  const auto first = std::ranges::find_if(trials, [this](const TrialResult& trial) {
+    return !trial.ended || reaches_target(final_value(trial));
   });
+  return static_cast<std::size_t>(first - trials.begin()) + search_.at_once;
 }
 
 bool TrialSchedule::pauses_at(const TrialResult& trial, int epoch) const {
@@ -120,8 +120,8 @@ SearchState TrialSchedule::play(std::span<const TrialResult> trials, bool more) 
   if (population_) return population_->play(trials.size(), result, reaches);
   SearchState state(trials.size());
   for (const Halving& bracket : brackets_) bracket.play(state, more, result, reaches);
-  for (std::size_t i = 0; brackets_.empty() && i < trials.size(); ++i)
-    state.until[i] = may_begin(i, trials) ? epochs_ : 0;
+  if (brackets_.empty())
+    std::fill_n(state.until.begin(), std::min(trials.size(), may_begin(trials)), epochs_);
   return state;
 }
 
@@ -156,7 +156,7 @@ std::optional<std::vector<int>> TrialSchedule::known_epochs(std::span<const Tria
     return state.wants_trial ? std::optional(state.used) : std::nullopt;
   }
   if (brackets_.empty()) {
-    if (!may_begin(next, trials)) return std::nullopt;
+    if (next >= may_begin(trials)) return std::nullopt;
     std::fill_n(known.begin(), first_unknown(next), epochs_);
     return known;
   }

@@ -74,8 +74,8 @@ class TrialSchedule {
   double total_epochs() const { return total_epochs_; }
 
  private:
-  /// Whether trial `trial` may begin without rungs: those before, except the last `at_once` - 1, have ended.
-  bool may_begin(std::size_t trial, std::span<const TrialResult> trials) const;
+  /// How many trials may begin without rungs: those before, except the last `at_once` - 1, have ended.
+  std::size_t may_begin(std::span<const TrialResult> trials) const;
   std::size_t first_unknown(std::size_t trial) const;
   /// The value of a trial that has this epoch or has ended. At the last epoch its final one: a program may
   /// fail after that report, or make more of them.

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/support/growth.h"
 #include "tests/support/test.h"
 
 namespace sweep::trial_schedule_test {
@@ -290,6 +291,23 @@ TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
   }
   // floor(20 / 9) to the end, and three that failed
   EXPECT_EQ(std::ranges::count(expected, 'd'), 2 + 3) << "the d of end";
+}
+
+// It decides after every trial.
+TEST(TrialSchedule, DecidesInTimeThatIsLinearInTheTrials) {
+  using enum SearchMethod;
+  for (const SearchMethod method : {kTpe, kRandom, kHalving, kHyperband, kAsha}) {
+    const double times = test::growth(
+        [method](std::size_t trials) {
+          const SearchSpec search = with_target(search_of(method, trials), -1);
+          const TrialSchedule schedule(search, trials, 4);
+          const std::vector<TrialResult> ended(trials, after({4, 3, 2, 1}, true));
+          schedule.decide(ended);
+          schedule.known_to_next(ended);
+        },
+        4000);
+    EXPECT_LT(times, test::kLinearGrowth) << "method " << static_cast<int>(method);
+  }
 }
 
 }  // namespace sweep::trial_schedule_test
