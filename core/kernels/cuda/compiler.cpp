@@ -18,7 +18,9 @@
 namespace sweep::cuda {
 namespace {
 
-constexpr std::size_t kMaxElements = std::size_t{1} << 30;  // kernels index with 32 bits
+// Kernels index with 32 bits, and count a little beyond the end.
+constexpr std::size_t kMaxElements = std::size_t{1} << 30;
+constexpr std::size_t kMaxParameters = (std::size_t{1} << 31) - (std::size_t{1} << 16);
 
 // Layers of the stack that one stage has: an op in front of others, or, of the last stage, the stack itself.
 struct StackSection {
@@ -41,6 +43,10 @@ class Compiler {
   }
 
   CompiledNetwork compile() {
+    if (network_.parameter_count() > kMaxParameters)
+      throw ConfigError("network \"" + network_.name() + "\" is too large for CUDA: got " +
+                        std::to_string(network_.parameter_count()) + " parameters, want at most " +
+                        std::to_string(kMaxParameters));
     find_stack();
     plan_memory();
     op_of_node_.resize(nodes_.size());

@@ -39,8 +39,8 @@ struct CompiledNetwork {
 /// Compiles the layers of one stage of `network`, by default all, for passes over up to `images`. `seed`:
 /// dropout's. `joint`: see OpSchedule. Ops are fused as in the whole network, or in a way that gives the same
 /// bits, so that bits do not depend on the stages. Only the last stage has an output, and a stack or an
-/// output gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks, and
-/// for batches whose arrays have more than 2^30 elements.
+/// output gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks,
+/// for batches whose arrays have more than 2^30 elements, and for networks of nearly 2^31 parameters.
 CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint, KernelRule& rule,
                         const StageLayers& stage = {});
 

@@ -100,19 +100,29 @@ BackwardWeights backward_weights(const LinearGradient& layer, int images, int sl
           .gradient_floats = s.gradient_floats()};
 }
 
+// Calls compute(first, count) for as many images at once as a grid has tiles down, 65535.
+template <class Compute>
+void for_images(int images, const Compute& compute) {
+  constexpr int kMax = 65535 * LargeTile::kRows;
+  for (int first = 0; first < images; first += kMax)
+    compute(first, images - first < kMax ? images - first : kMax);
+}
+
 }  // namespace
 
 void linear_forward(Stream& stream, const LinearShape& s, int images, const float* in, const float* weight,
                     const float* bias, bool relu, float* out) {
-  launch_product(stream, Forward{.in = in,
-                                 .weight = weight,
-                                 .bias = bias,
-                                 .out = out,
-                                 .relu = relu,
-                                 .rows = images,
-                                 .columns = s.out_features,
-                                 .slices = 1,
-                                 .in_features = s.in_features});
+  for_images(images, [&](int first, int count) {
+    launch_product(stream, Forward{.in = in + first * s.in_features,
+                                   .weight = weight,
+                                   .bias = bias,
+                                   .out = out + first * s.out_features,
+                                   .relu = relu,
+                                   .rows = count,
+                                   .columns = s.out_features,
+                                   .slices = 1,
+                                   .in_features = s.in_features});
+  });
 }
 
 int linear_gradient_slices(std::span<const LinearShape> shapes, int images) {
@@ -134,14 +144,16 @@ void linear_backward_weights(Stream& stream, std::span<const LinearGradient> lay
 
 void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,
                            const float* weight, bool add, float* grad_in) {
-  launch_product(stream, BackwardInput{.grad_out = grad_out,
-                                       .weight = weight,
-                                       .grad_in = grad_in,
-                                       .add = add,
-                                       .rows = images,
-                                       .columns = s.in_features,
-                                       .slices = 1,
-                                       .out_features = s.out_features});
+  for_images(images, [&](int first, int count) {
+    launch_product(stream, BackwardInput{.grad_out = grad_out + first * s.out_features,
+                                         .weight = weight,
+                                         .grad_in = grad_in + first * s.in_features,
+                                         .add = add,
+                                         .rows = count,
+                                         .columns = s.in_features,
+                                         .slices = 1,
+                                         .out_features = s.out_features});
+  });
 }
 
 }  // namespace sweep::cuda

@@ -2,6 +2,7 @@
 
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/fused_nodes.h"
+#include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
@@ -119,6 +120,35 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
                              AllOf(HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
   }
   cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+}
+
+TEST(CudaEngine, RefusesWhatItsKernelsCannotIndex) {
+  const auto reason = [](std::size_t batch_size, std::int64_t features) {
+    const Network network({"wide", {test::linear("out", features)}}, {100'000});
+    return test::message_of<ConfigError>(
+        [&] { make_engine(network, {.device = parse_device("cuda"), .batch_size = batch_size}); });
+  };
+  EXPECT_THAT(reason(20'000, 10), HasSubstr("a batch of its input has 100000 values for each sample"));
+  EXPECT_EQ(reason(1, 30'000),
+            "network \"wide\" is too large for CUDA: got 3000030000 parameters, want at most "
+            "2147418112");
+}
+
+TEST(Linear, TakesMoreImagesThanAGridHasTilesDown) {
+  constexpr int kImages = 65535 * 64 + 1;
+  Stream stream;
+  std::vector<float> values(kImages);
+  for (int i = 0; i < kImages; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i % 1000);
+  std::vector<float> tripled = values;
+  for (float& value : tripled) value *= 3;
+  const Array<float> in = to_device(stream, values, "a test"),
+                     weight = to_device(stream, std::vector{3.0f}, "a test"), out(values.size(), "a test");
+  const LinearShape shape{1, 1, false};
+  linear_forward(stream, shape, kImages, in.data(), weight.data(), nullptr, false, out.data());
+  EXPECT_TRUE(to_host(stream, out.data(), out.size()) == tripled);
+  stream.clear(out.data(), values.size() * sizeof(float));
+  linear_backward_input(stream, shape, kImages, in.data(), weight.data(), false, out.data());
+  EXPECT_TRUE(to_host(stream, out.data(), out.size()) == tripled);
 }
 
 TEST(MemoryPlan, ArraysThatAreAliveTogetherNeverOverlap) {
