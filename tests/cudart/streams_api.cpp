@@ -1,5 +1,6 @@
 // Streams, events, graphs and kernels.
 #include <chrono>
+#include <cstring>
 
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "tests/cudart/grid.h"
@@ -37,6 +38,20 @@ cudaError_t destroy(const char* function, std::set<Object*>& all, Object* object
   }
   delete object;
   return asked_for;
+}
+
+// Whether the arguments hold an address of pinned memory, or of another device's: this program's kernels use
+// only their own device's memory.
+bool reach_elsewhere(const KernelType& type, void** arguments) {
+  for (std::size_t i = 0; i < type.parameter_bytes.size(); ++i) {
+    for (std::size_t at = 0; at + sizeof(void*) <= type.parameter_bytes[i]; at += sizeof(void*)) {
+      const void* word = nullptr;
+      std::memcpy(&word, static_cast<const std::byte*>(arguments[i]) + at, sizeof word);
+      const Allocation* const allocation = state().find(word, 1);
+      if (allocation != nullptr && allocation->device != current_device()) return true;
+    }
+  }
+  return false;
 }
 
 double now() {
@@ -219,7 +234,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   SWEEP_BEGIN_CALL(s);
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 && value <= 100)
     return cudaSuccess;
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > 227 << 10)
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      static_cast<std::size_t>(value) > s.machine.shared_bytes)
     return failed(cudaErrorInvalidValue);
   s.shared_limits[{current_device(), function}] = static_cast<std::size_t>(value);
   return cudaSuccess;
@@ -247,8 +263,13 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x * block.y * block.z > 1024)
     return failed(cudaErrorInvalidConfiguration);
   const auto limit = s.shared_limits.find({current_device(), function});
-  if (shared_bytes > (limit != s.shared_limits.end() ? limit->second : std::size_t{48} << 10))
+  if (shared_bytes > (limit != s.shared_limits.end() ? limit->second : std::size_t{48} << 10) ||
+      shared_bytes > s.machine.shared_bytes)
     return failed(cudaErrorInvalidValue);
+  if (reach_elsewhere(type_of(function), arguments)) {
+    s.mistake("a kernel gets memory that is not its device's");
+    return failed(cudaErrorInvalidValue);
+  }
   return add_work(stream, {launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
                                      shared_bytes, arguments),
                            true});

@@ -146,7 +146,7 @@ template <class Tile, class Problem, int kMax>
 struct ProductsKernel {
   static constexpr unsigned kMaxThreads = Tile::kThreadCount;
   int count = 0, blocks = 0;
-  Problem problems[kMax];
+  Problem problems[kMax] = {};
   int first_block[kMax] = {};
 
   void add(const Problem& problem) {

@@ -31,7 +31,7 @@ struct StackGradientTiles {
   };
 
   int count = 0, blocks = 0, images = 0, slices = 1;
-  Layer layers[kMaxGradients];
+  Layer layers[kMaxGradients] = {};
 
   /// Whether it can do a batch of `images`, whose sums have `slices` slices.
   static bool fits(int images, int slices) { return images <= kMaxImages && slices <= kMaxSlices; }

@@ -195,11 +195,17 @@ TEST_F(CudaRuntime, AsksForSharedMemoryOncePerKernelAndSize) {
   EXPECT_EQ(shared_bytes_limit(), std::size_t{227} << 10);
 }
 
-TEST_F(CudaRuntime, RefusesALaunchThatNoGpuTakes) {
+TEST_F(CudaRuntime, RefusesALaunchThatTheGpuDoesNotTake) {
+  cudart::start({.shared_bytes = std::size_t{99} << 10});
   Stream stream;
   const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
   EXPECT_THAT([&] { launch(stream, double_kernel, {1}, {{1025}}, 1, values.data()); },
               ThrowsMessage<DeviceError>(HasSubstr("(cudaErrorInvalidConfiguration)")));
+  EXPECT_THAT(
+      [&] {
+        launch(stream, double_kernel, {1}, Block{{32}, 100 << 10}, 1, values.data());
+      },
+      ThrowsMessage<DeviceError>(HasSubstr("(cudaErrorInvalidValue)")));
 }
 
 TEST_F(CudaRuntime, KeepsStreamsToTheirDevices) {
@@ -213,6 +219,21 @@ TEST_F(CudaRuntime, KeepsStreamsToTheirDevices) {
   use_device(1);
   launch_double(of_second, values);
   EXPECT_EQ(to_host(of_second, values.data(), 1)[0], 2.0f);
+}
+
+TEST_F(CudaRuntime, KeepsKernelsToTheMemoryOfTheirDevice) {
+  {
+    Stream stream;
+    const PinnedMemory pinned(sizeof(float));
+    auto* const of_host = reinterpret_cast<float*>(pinned.data());
+    use_device(1);
+    const Array<float> of_second(1, "a test");
+    use_device(0);
+    for (float* const values : {of_second.data(), of_host})
+      EXPECT_THROW(launch(stream, double_kernel, {1}, {{32}}, 1, values), DeviceError);
+  }
+  EXPECT_THAT(cudart::mistakes(), Each("a kernel gets memory that is not its device's"));
+  cudart::start({});
 }
 
 TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
