@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <regex>
 #include <system_error>
 
@@ -32,6 +33,27 @@ std::string host_name() {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '-';
   }
   return host;
+}
+
+// Clamped before the cast, which is undefined for NaN and for numbers that no integer holds.
+std::int64_t whole_seconds(double now) {
+  return static_cast<std::int64_t>(now > 0 ? std::min(now, static_cast<double>(kLastSecond)) : 0);
+}
+
+// Padded, so that names sort as text.
+std::string name_at(std::int64_t seconds) {
+  const std::string digits = std::to_string(seconds);
+  return std::string(kPrefix) + std::string(kSecondDigits - digits.size(), '0') + digits + "." + host_name() +
+         "." + std::to_string(::getpid()) + ".000000";
+}
+
+// Those in a name with as many digits as name_at() writes.
+std::optional<std::int64_t> seconds_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::int64_t seconds = 0;
+  const char* const first = name.data() + kPrefix.size();
+  const auto [last, failure] = std::from_chars(first, name.data() + name.size(), seconds);
+  return failure == std::errc{} && last == first + kSecondDigits ? std::optional(seconds) : std::nullopt;
 }
 
 // Bytes of the whole records before the first damage, and not above `most`.
@@ -65,26 +87,22 @@ bool is_event_file_name(std::string_view name) {
 }
 
 std::string new_event_file_name(const std::vector<std::string>& existing, double now) {
-  const std::string end = host_name() + "." + std::to_string(::getpid()) + ".000000";
-  const auto name_at = [&end](std::int64_t seconds) {
-    const std::string digits = std::to_string(seconds);  // padded, so that names sort as text
-    return std::string(kPrefix) + std::string(kSecondDigits - digits.size(), '0') + digits + "." + end;
-  };
-  // Clamped before the cast, which is undefined for NaN and for numbers that no integer holds.
-  auto seconds = static_cast<std::int64_t>(now > 0 ? std::min(now, static_cast<double>(kLastSecond)) : 0);
+  std::int64_t seconds = whole_seconds(now);
   for (const std::string& name : existing) {
-    if (name.starts_with(kPrefix)) {
-      std::int64_t other = 0;
-      const char* first = name.data() + kPrefix.size();
-      const auto [last, failure] = std::from_chars(first, name.data() + name.size(), other);
-      if (failure == std::errc{} && last == first + kSecondDigits) seconds = std::max(seconds, other + 1);
-    }
+    if (const auto other = seconds_of(name)) seconds = std::max(seconds, *other + 1);
     // Other programs may write numbers of other widths, which sort by their first digits, and other names.
     if (seconds > kLastSecond || name_at(seconds) <= name) {
       throw DirectoryError(name +
                            ": no event file can have a later name; move this one out of the run's directory");
     }
   }
+  return name_at(seconds);
+}
+
+std::string first_event_file_name(const std::vector<std::string>& existing, double now) {
+  std::int64_t seconds = whole_seconds(now);
+  for (const std::string& name : existing)
+    if (name_at(seconds) >= name) seconds = std::max<std::int64_t>(seconds_of(name).value_or(0) - 1, 0);
   return name_at(seconds);
 }
 

@@ -1,6 +1,6 @@
 // The event files of a run's directory: their names, the lock of their writer, and where they are truncated
 // or copied when a run is resumed. TensorBoard reads the files in the order of their names, and moves on for
-// good once a later one exists, so new names must always sort last.
+// good once a later one exists, so the name of a file with later points must sort last.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,9 @@ bool is_event_file_name(std::string_view name);
 /// "events.out.tfevents.1700000000.host.123.000000", with the seconds since 1970 and the process. `now` is in
 /// seconds since 1970. Throws DirectoryError if no name can sort after an existing one.
 std::string new_event_file_name(const std::vector<std::string>& existing, double now);
+
+/// The same, except that the name sorts before all of `existing`, if any name can.
+std::string first_event_file_name(const std::vector<std::string>& existing, double now);
 
 /// Locks an existing directory until the descriptor is closed or the process has ended in any way. Does
 /// nothing on file systems without locks. Throws IoError if another writer, in this or another process, holds

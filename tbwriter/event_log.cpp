@@ -54,7 +54,8 @@ EventLog::EventLog(const std::filesystem::path& directory, const WriterOptions& 
     : options_(with_limits(options)),
       write_(write ? std::move(write) : Write(::write)),
       lock_(lock_new_directory(directory, options.locks_directory)),
-      path_(directory / new_event_file_name(list_event_files(directory), now)),
+      path_(directory / (options.sorts_first ? first_event_file_name : new_event_file_name)(
+                            list_event_files(directory), now)),
       file_(create_file(path_)) {}
 
 std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory, const WriterOptions& options,

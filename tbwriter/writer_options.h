@@ -25,6 +25,9 @@ struct WriterOptions {
   /// The first step that this session writes. TensorBoard discards the points of older files in the directory
   /// from this step on: by default from 0 on. Give the next step to resume a run.
   std::int64_t purge_step = 0;
+  /// Whether the name of the file sorts before those of the directory's other event files, not after them:
+  /// for points that come before theirs.
+  bool sorts_first = false;
   /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
   /// by an exception. Set to false for a run that may be resumed, because the first end is final.
   bool end_session_on_close = true;

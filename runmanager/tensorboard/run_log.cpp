@@ -22,11 +22,9 @@ namespace {
 
 constexpr std::size_t kKeptGrids = 16;
 
-tbwriter::WriterOptions writer_options(bool locks, std::int64_t purge_step) {
-  tbwriter::WriterOptions options;
-  options.locks_directory = locks;
-  options.purge_step = purge_step;
-  options.end_session_on_close = false;  // close() writes the end, with the run's status.
+// close() writes the end of the session, with the run's status.
+tbwriter::WriterOptions without_session_end(tbwriter::WriterOptions options) {
+  options.end_session_on_close = false;
   return options;
 }
 
@@ -183,8 +181,8 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   return &grids_.back().second;
 }
 
-RunLog::RunLog(const std::filesystem::path& directory, Run run, bool locks, std::int64_t purge_step)
-    : run_(std::move(run)), writer_(directory, writer_options(locks, purge_step)) {}
+RunLog::RunLog(const std::filesystem::path& directory, Run run, tbwriter::WriterOptions options)
+    : run_(std::move(run)), writer_(directory, without_session_end(std::move(options))) {}
 
 void RunLog::begin(const nlohmann::ordered_json& provenance) {
   if (has_session()) writer_.add_hparams_start(to_hparams(run_.params, run_.not_swept));

@@ -70,9 +70,9 @@ inline constexpr std::string_view kStatusTag = "status", kMetricsTag = "metrics"
 /// flush(). Any call may throw IoError.
 class RunLog {
  public:
-  /// Opens an events file. `locks` and `purge_step`: see WriterOptions. A run that goes on has older files:
-  /// then `purge_step` is above the steps of all points in them.
-  RunLog(const std::filesystem::path& directory, Run run, bool locks = true, std::int64_t purge_step = 0);
+  /// Opens an events file. A run that goes on has older files: then `purge_step` is above the steps of all
+  /// points in them.
+  RunLog(const std::filesystem::path& directory, Run run, tbwriter::WriterOptions options = {});
 
   /// In the first file of a run: the start of the session (hparams), configuration and provenance.
   void begin(const nlohmann::ordered_json& provenance);

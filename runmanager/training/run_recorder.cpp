@@ -124,7 +124,8 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
     write_epochs();
     restored_epochs_ = record_.epochs.size();
   } else {
-    log_.emplace(directory_, run, !options_.shared, next_step);
+    log_.emplace(directory_, run,
+                 tbwriter::WriterOptions{.purge_step = next_step, .locks_directory = !options_.shared});
     for (const EpochRecord* epoch : lost) write_epoch(*epoch);
     restored_epochs_ = lost.size();
   }
@@ -136,7 +137,7 @@ void RunRecorder::write_epoch(const EpochRecord& epoch) {
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
-  log_.emplace(directory_, run, !options_.shared);
+  log_.emplace(directory_, run, tbwriter::WriterOptions{.locks_directory = !options_.shared});
   log_->begin(record_.provenance);
   if (trained_.network == nullptr) return;
   log_->layout(is_regression(trained_.loader->samples().set->targets), run.has_validation);
@@ -313,7 +314,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
   constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
   remove_end(directory);
   const bool is_first = !has_events(directory);
-  RunLog log(directory, run, locks, is_first ? 0 : kAfterAllSteps);
+  RunLog log(directory, run, {.purge_step = is_first ? 0 : kAfterAllSteps, .locks_directory = locks});
   if (is_first) log.begin(record.provenance);
   log.close(record.status, record.error.value_or(""));
 }

@@ -41,6 +41,22 @@ TEST(NewEventFileName, IsRefusedInADirectoryInWhichNoLaterNameIsPossible) {
   }
 }
 
+TEST(FirstEventFileName, IsBeforeEveryFileIfItCanBe) {
+  const auto first_before = [](const std::vector<std::string>& existing, double now) {
+    const std::string name = first_event_file_name(existing, now);
+    EXPECT_TRUE(is_event_file_name(name)) << name;
+    for (const std::string& other : existing) EXPECT_LT(name, other);
+    return name.substr(std::string("events.out.tfevents.").size(), 10);
+  };
+  EXPECT_EQ(first_before({}, 1700000000.5), "1700000000");
+  EXPECT_EQ(
+      first_before({"events.out.tfevents.1700000009.a", "events.out.tfevents.1700000005.b"}, 1800000000),
+      "1700000004");
+  EXPECT_EQ(first_before({"events.out.tfevents.1700000009.a"}, 1600000000), "1600000000");
+  EXPECT_EQ(first_before({"events.out.tfevents.1.a", "x.tfevents"}, 1700000000), "0000000000");
+  EXPECT_TRUE(is_event_file_name(first_event_file_name({"a.tfevents"}, 1700000000)));
+}
+
 TEST(ListEventFiles, SeesWhatTensorBoardSees) {
   const TemporaryDirectory directory;
   for (const char* name : {"b.tfevents.1", "a.tfevents.2", "log.txt"}) spill(directory / name, "");

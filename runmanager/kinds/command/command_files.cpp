@@ -118,13 +118,16 @@ void CommandFiles::open_events() {
     std::error_code ignored;
     fs::remove(directory_ / file, ignored);
   }
-  begin_events_file();
+  // The program's file may already have later steps of the metrics that ours has to repeat.
+  begin_events_file(true);
   events_->begin(record_.provenance);
 }
 
-void CommandFiles::begin_events_file() {
+void CommandFiles::begin_events_file(bool sorts_first) {
   const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
-  events_ = std::make_unique<RunLog>(directory_, run, kLocks, kNoPurge);
+  const tbwriter::WriterOptions options{
+      .purge_step = kNoPurge, .sorts_first = sorts_first, .locks_directory = kLocks};
+  events_ = std::make_unique<RunLog>(directory_, run, options);
 }
 
 void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
@@ -153,7 +156,7 @@ RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, const RunEnding& en
   const std::vector<std::string> files = tbwriter::list_event_files(directory_);
   if (!files.empty() && !tbwriter::is_event_file_name(files.back())) {
     events_->close(RunStatus::kInterrupted, "");
-    begin_events_file();
+    begin_events_file(false);
   }
   events_->close(ending.status, ending.error);
   record_.event_files = event_file_sizes(directory_);

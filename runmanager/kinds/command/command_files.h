@@ -53,7 +53,7 @@ class CommandFiles {
  private:
   void lock();
   void keep_changes() const;
-  void begin_events_file();
+  void begin_events_file(bool sorts_first);
   void write_record(std::vector<EpochRecord> epochs, double seconds);
 
   const WorkerTask& task_;

@@ -163,7 +163,7 @@ class CommandOutputTest(ProgramRuns):
             self.assertEqual(len(self.runs()[f"cut={cut}"]["epochs"]), max(0, cut - len(head)) // size, cut)
 
     def test_tensorboard_has_every_point_of_the_programs_own_events_once_whether_it_goes_on_or_starts_over(self):
-        for first in (1, 3):
+        for first in (1, 2, 3):
             records = [scalar_record("Loss/train", step, step) for step in range(6)]
             for attempt, steps in ((1, records[1:3]), (2, records[first:6])):
                 (self.folder / f"events{attempt}").write_bytes(event_record(b"\x1a\x0dbrain.Event:2") + b"".join(steps))
