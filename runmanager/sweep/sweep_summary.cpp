@@ -80,12 +80,11 @@ std::string unmatched_text(const std::vector<RunRecord>& runs, const Sweep& swee
   for (const auto& [name, expression] : sweep.runs.front().command->metrics) {
     bool was_tried = false, has_value = false;
     for (const RunRecord& run : runs) {
-      if (run.status != RunStatus::kCompleted) continue;
-      const auto* const expressions = find_at(run.config, "metrics");
-      was_tried = was_tried || (expressions != nullptr &&
-                                expressions->value(name, nlohmann::ordered_json()) == expression);
       const Metric& metric = metric_called(name);
       has_value = has_value || run_metric(run, metric) || run_metric(run, metric_apart(metric));
+      const auto* const expressions = find_at(run.config, "metrics");
+      was_tried = was_tried || (run.status == RunStatus::kCompleted && expressions != nullptr &&
+                                expressions->value(name, nlohmann::ordered_json()) == expression);
     }
     if (was_tried && !has_value)
       text += fmt::format("\nmetrics.{}: no line of the output of any run matches {}\n", name,
