@@ -85,7 +85,9 @@ class RunMaker {
     }
     run_.has_session = run_.has_session || !exported.session.hparams.empty();
     if (exported.session.status) run_.status = exported.session.status;
-    for (const ExportedScalar& scalar : exported.scalars) add(scalar, part);
+    for (const ExportedScalar& scalar : exported.scalars)
+      add(scalar, part,
+          part == EventsPart::kSeries ? metric_in(exported.name, scalar.tag) : metric_of(scalar.tag, part));
   }
 
   ForeignRun finish(std::string name, std::vector<std::string>& remarks) {
@@ -105,8 +107,7 @@ class RunMaker {
     double time = 0;  // of the last value
   };
 
-  void add(const ExportedScalar& scalar, EventsPart part) {
-    std::string name = metric_of(scalar.tag, part);
+  void add(const ExportedScalar& scalar, EventsPart part, std::string name) {
     if (name.empty()) return;
     // Two tags may mean the same metric: the first one counts.
     if (part != EventsPart::kSession && !names_.insert(name).second) names_.insert(name = scalar.tag);
@@ -169,6 +170,13 @@ class RunMaker {
   std::map<std::pair<std::int64_t, bool>, Step> steps_;  // by step, and whether in the run's own directory
 };
 
+// One of the directories that torch's add_scalars() makes, called after the tag of all that is in it.
+bool is_series(const ExportedRun& run) {
+  return !run.scalars.empty() && std::ranges::all_of(run.scalars, [&run](const ExportedScalar& scalar) {
+    return metric_in(run.name, scalar.tag) != scalar.tag;
+  });
+}
+
 // Names the runs that have the parameters of another one, or none.
 void tell_apart(std::vector<ForeignRun>& runs) {
   std::set<std::vector<std::string>> known;
@@ -194,12 +202,19 @@ ForeignRuns read_foreign_runs(const fs::path& directory) {
   for (const ExportedRun& run : logdir.runs) {
     if (part_of(run.name) == EventsPart::kSession) ++sessions[parent_of(run.name)];
   }
+  const auto has = [&logdir](const fs::path& name) {
+    return std::ranges::binary_search(logdir.runs, name.lexically_normal().string(), {}, &ExportedRun::name);
+  };
   std::map<std::string, RunMaker> makers;
   for (const ExportedRun& run : logdir.runs) {
     EventsPart part = part_of(run.name);
+    const std::string parent = parent_of(run.name);
     // Several sessions below a directory are as many runs.
-    if (part == EventsPart::kSession && sessions.at(parent_of(run.name)) > 1) part = EventsPart::kRun;
-    const std::string name = part == EventsPart::kRun ? run.name : parent_of(run.name);
+    if (part == EventsPart::kSession && sessions.at(parent) > 1) part = EventsPart::kRun;
+    // People also call a run that.
+    if (part == EventsPart::kTest && !has(fs::path(parent) / "train")) part = EventsPart::kRun;
+    if (part == EventsPart::kRun && is_series(run) && has(parent)) part = EventsPart::kSeries;
+    const std::string name = part == EventsPart::kRun ? run.name : parent;
     makers.try_emplace(name, directory).first->second.add(run, part);
   }
   for (auto& [name, maker] : makers) found.runs.push_back(maker.finish(name, found.remarks));

@@ -28,12 +28,13 @@ struct ForeignRuns {
   std::vector<std::string> remarks;  // what was left out, and why
 };
 
-/// Reads every events file in `directory` and below it. Subdirectories "train" and "validation", which Keras
-/// makes, and those with a time for a name, which PyTorch's add_hparams() makes, belong to the run above
-/// them. Parameters are those of the hparams plugin, or of hparams.yaml or config.yaml in the run's directory
-/// or above it, or "key=value" in its name; runs with equal parameters get one more, "run".
-/// Each key has one type in all runs, where whole numbers are integers if all of its values are. Changes
-/// nothing. Throws DataError if `directory` is not a directory or has no scalars.
+/// Reads every events file in `directory` and below it. Subdirectories "train", "validation" and "test", as
+/// Keras' users have them, and those of PyTorch's add_hparams(), called after a time, and add_scalars(),
+/// called after a tag, belong to the run above them. Parameters are those of the hparams plugin, or of
+/// hparams.yaml or config.yaml in the run's directory or above it, or "key=value" in its name; runs with
+/// equal parameters get one more, "run". Each key has one type in all runs, where whole numbers are integers
+/// if all of its values are. Changes nothing. Throws DataError if `directory` is not a directory or has no
+/// scalars.
 ForeignRuns read_foreign_runs(const std::filesystem::path& directory);
 
 }  // namespace sweep

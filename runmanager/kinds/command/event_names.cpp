@@ -17,18 +17,28 @@ bool is_time(const std::string& name) {
          std::ranges::all_of(name, [&](char c) { return c == '.' || is_digit(c); });
 }
 
+bool is_data_part(EventsPart part) {
+  return part == EventsPart::kTraining || part == EventsPart::kValidation || part == EventsPart::kTest;
+}
+
+// That of the keys of the part's metrics.
+std::string prefix_of(EventsPart part) {
+  if (part == EventsPart::kTest) return "test_";
+  return part == EventsPart::kValidation ? "validation_" : "";
+}
+
 }  // namespace
 
 EventsPart part_of(const std::filesystem::path& directory) {
   const std::string name = directory.filename().string();
   if (name == "train") return EventsPart::kTraining;
   if (name == "validation" || name == "val") return EventsPart::kValidation;
+  if (name == "test") return EventsPart::kTest;
   return is_time(name) ? EventsPart::kSession : EventsPart::kRun;
 }
 
 std::string metric_of(const std::string& tag, EventsPart part) {
-  const bool is_of_keras = part == EventsPart::kTraining || part == EventsPart::kValidation;
-  if (is_of_keras && (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"))) return "";
+  if (is_data_part(part) && (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"))) return "";
   if (metric_tagged(tag) != nullptr) return tag;
   std::string name = lower_case(tag);
   for (char& c : name)
@@ -39,20 +49,19 @@ std::string metric_of(const std::string& tag, EventsPart part) {
     return true;
   };
   take("epoch_");
-  bool is_validation = part == EventsPart::kValidation;
+  std::string prefix = prefix_of(part);
   if (take("val_") || take("valid_") || take("validation_"))
-    is_validation = true;
+    prefix = prefix_of(EventsPart::kValidation);
   else if (!take("train_"))
     take("training_");
   if (name == "acc") name = "accuracy";
-  std::string key = (is_validation ? "validation_" : "") + name;
-  if (find_metric(key) != nullptr) return key;
-  return part == EventsPart::kValidation ? "validation_" + tag : tag;
+  std::string key = prefix + name;
+  return find_metric(key) != nullptr ? key : prefix_of(part) + tag;
 }
 
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag) {
   const EventsPart part = part_of(subdirectory);
-  if (part == EventsPart::kTraining || part == EventsPart::kValidation) return metric_of(tag, part);
+  if (is_data_part(part)) return metric_of(tag, part);
   std::string folder = tag;
   std::ranges::replace(folder, '/', '_');
   const std::string name = subdirectory.filename().string();

@@ -6,10 +6,11 @@
 
 namespace sweep {
 
-/// What the events of a directory are of: kSession is one of torch's add_hparams().
-enum class EventsPart { kRun, kTraining, kValidation, kSession };
+/// What the events of a directory are of: kSession is one of torch's add_hparams(), kSeries one of its
+/// add_scalars().
+enum class EventsPart { kRun, kTraining, kValidation, kTest, kSession, kSeries };
 
-/// By the name of the directory: Keras writes to "train" and "validation".
+/// By the name of the directory: Keras writes to "train" and "validation". Never kSeries, which tags tell.
 EventsPart part_of(const std::filesystem::path& directory);
 
 /// A key of metrics() that a tag of other programs means: "Loss", "val_acc", "epoch_loss" of the validation.

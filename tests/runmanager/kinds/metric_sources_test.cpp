@@ -120,6 +120,8 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/train", "epoch_loss"), "loss");
   EXPECT_EQ(metric_in("run/validation", "epoch_loss"), "validation_loss");
   EXPECT_EQ(metric_in("run/val", "epoch_auc"), "validation_epoch_auc");
+  EXPECT_EQ(metric_in("run/test", "loss"), "test_loss");
+  EXPECT_EQ(metric_in("run/test", "acc"), "test_accuracy");
   EXPECT_EQ(metric_in("run/train", "batch_loss"), "") << "its steps are batches";
   EXPECT_EQ(metric_in("run/loss_val", "loss"), "loss_val");
   EXPECT_EQ(metric_in("run/a_b_c", "a/b"), "a/b_c");

@@ -61,6 +61,20 @@ class ImportTest(ProgramRuns):
         self.sweep("import", "x")
         self.assertEqual({(r["params"]["lr"], r["params"]["bs"]) for r in self.runs("x").values()}, set(names.values()))
 
+    def test_what_torchs_add_scalars_and_a_test_write_is_part_of_the_run(self):
+        for run in ("a", "b"):
+            self.events(f"x/{run}", [("Loss/train", 1, 1), ("Loss/train", 2, 1)])
+            for key in ("one", "three"):
+                self.events(f"x/{run}/my_tag_{key}", [("my/tag", 1, 1), ("my/tag", 2, len(key))])
+        for part in ("train", "test"):
+            self.events(f"x/tf/{part}", [("loss", 1, 1), ("loss", 2, len(part))])
+        self.events("x/test", [("loss", 1, 1)])  # a run of that name
+        self.sweep("import", "x")
+        runs = {name[4:]: record["epochs"][-1] for name, record in self.runs("x").items()}
+        self.assertEqual(sorted(runs), ["a", "b", "test", "tf"])
+        self.assertEqual((runs["a"]["my/tag_one"], runs["b"]["my/tag_three"], runs["a"]["loss"]), (3, 5, 1))
+        self.assertEqual((runs["tf"]["loss"], runs["tf"]["test_loss"], runs["test"]["loss"]), (5, 4, 1))
+
     def test_settings_of_lightning_are_read_and_what_is_nested_is_told(self):
         for version, lr in enumerate(("0.1", "1e-3")):
             folder = f"lightning_logs/version_{version}"
