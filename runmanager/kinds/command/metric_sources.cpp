@@ -148,12 +148,25 @@ void OutputMetrics::read(std::string_view line, char end) {
   }
 }
 
+// Whether its beginning is no longer what was read: programs may open it to write instead of to append, or
+// replace it.
+bool MetricFile::is_replaced(int file) const {
+  std::array<char, kHead> head;
+  const ssize_t size = file < 0 ? -1 : ::pread(file, head.data(), head_.size(), 0);
+  return size >= 0 && std::string_view(head.data(), static_cast<std::size_t>(size)) != head_;
+}
+
 void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt) {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   std::array<char, 1 << 16> part;
+  if (offset_ > 0 && is_replaced(file.get())) {
+    offset_ = 0;
+    lines_ = LineSplitter("\n", kLineLimit);
+  }
   while (file.get() >= 0) {
     const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
     if (size <= 0) break;
+    if (offset_ == 0) head_.assign(part.data(), std::min(kHead, static_cast<std::size_t>(size)));
     offset_ += static_cast<std::uint64_t>(size);
     lines_.add({part.data(), static_cast<std::size_t>(size)},
                [&](std::string_view line, char) { read_line(line, use, attempt); });

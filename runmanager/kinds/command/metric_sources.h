@@ -81,7 +81,7 @@ class OutputMetrics {
 
 /// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their
 /// step. NaN and Infinity are allowed as Python writes them. Other lines, and those that were cut, do not
-/// count, see take_problem().
+/// count, see take_problem(). If the file is replaced, all of the new one is read.
 class MetricFile {
  public:
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -99,12 +99,15 @@ class MetricFile {
   std::string take_problem() { return std::exchange(problem_, {}); }
 
  private:
+  static constexpr std::size_t kLineLimit = std::size_t{1} << 24, kHead = 64;
+  bool is_replaced(int file) const;
   void read_line(std::string_view line, const UseReport& use, const std::function<void(int)>& attempt);
 
   std::filesystem::path path_;
   std::uint64_t offset_ = 0;
   double modified_ = 0;
-  LineSplitter lines_{"\n", std::size_t{1} << 24};
+  std::string head_;  // of what was read
+  LineSplitter lines_{"\n", kLineLimit};
   std::string problem_;
 };
 

@@ -77,6 +77,19 @@ TEST(MetricFile, ALineWithoutAnEndCountsOnceItIsEnded) {
   EXPECT_THAT(metrics.found, ElementsAre("- loss=1", "attempt 2"));
 }
 
+TEST(MetricFile, ReadsAllOfAFileThatTheProgramHasReplaced) {
+  Metrics metrics;
+  metrics.file.append_attempt(1);
+  metrics.write("{\"step\": 1, \"loss\": 1}\n{\"step\": 2");
+  for (const int step : {3, 4}) {
+    write_file_atomically(metrics.folder / "metrics.jsonl",
+                          fmt::format("{{\"step\": {}, \"loss\": 7}}\n", step), Survives::kKill);
+    metrics.poll();
+  }
+  metrics.write("{\"step\": 5, \"loss\": 9}\n");
+  EXPECT_THAT(metrics.found, ElementsAre("attempt 1", "1 loss=1", "3 loss=7", "4 loss=7", "5 loss=9"));
+}
+
 TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
   Metrics metrics;
   std::string line = "{\"loss\": 7";
