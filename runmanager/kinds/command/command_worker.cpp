@@ -129,6 +129,7 @@ class CommandRun {
       attempt_ = attempt;
       history_.begin_attempt();
     });
+    history_.end_attempt();   // The events are those of all.
     metrics_.take_problem();  // Told by the start that has seen it first.
     events_.poll(add);
     history_.take_repeated();
@@ -255,9 +256,9 @@ class CommandRun {
 
   void add(MetricReport report, double when) {
     last_sign_ = last_report_ = options_.clock();
-    const std::int64_t first = report.step.value_or(1);
-    if (!history_.add(std::move(report), when - begin_ + files_.earlier_seconds())) return;
-    log_->info("starts over at step {}", first);
+    const auto first = history_.add(std::move(report), when - begin_ + files_.earlier_seconds());
+    if (!first) return;
+    log_->info("starts over at step {}", *first);
     events_.set_aside_earlier();
     for (const auto& [step, values] : history_.take_orphans()) metrics_.append(report_line(step, values));
     start_over();

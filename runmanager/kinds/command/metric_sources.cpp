@@ -214,6 +214,7 @@ std::string report_line(std::int64_t step, const EpochRecord& values) {
 }
 
 void ProgramEvents::poll(const UseReport& use) {
+  std::vector<MetricReport> reports;
   std::error_code error;
   fs::recursive_directory_iterator entries(directory_, error), end;
   for (; !error && entries != end; entries.increment(error)) {
@@ -223,25 +224,33 @@ void ProgramEvents::poll(const UseReport& use) {
     try {
       auto& reader = files_[entries->path()];
       if (reader == nullptr) reader = std::make_unique<tbwriter::EventReader>(entries->path());
-      read(entries->path(), *reader, use);
+      read(entries->path(), *reader, reports);
     } catch (const DataError&) {
       // It may be complete the next time.
     }
   }
+  std::ranges::stable_sort(reports, {}, &MetricReport::wall_time);
+  std::ranges::for_each(reports, use);
 }
 
-void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader, const UseReport& use) {
+void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader,
+                         std::vector<MetricReport>& reports) {
+  double latest = 0;  // Clocks may be set back, and steps of a file stay in order.
   while (const auto payload = reader.next()) {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
     const fs::path folder = file.parent_path();
-    MetricReport report{
-        .step = event.step, .values = {}, .in_events = folder == directory_, .wall_time = event.wall_time};
+    latest = std::max(latest, event.wall_time);
+    MetricReport report{.step = event.step,
+                        .values = {},
+                        .of_run = part_of(folder) == EventsPart::kSession,
+                        .in_events = folder == directory_,
+                        .wall_time = latest};
     for (const tbwriter::DecodedValue& value : event.values) {
       const bool is_scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
       const std::string tag(value.tag), name = report.in_events ? tag : metric_in(folder, tag);
       if (is_scalar && !name.empty()) report.values.emplace_back(&metric_called(name), *value.scalar);
     }
-    if (!report.values.empty() && event.step >= 0) use(report);
+    if (!report.values.empty() && event.step >= 0) reports.push_back(std::move(report));
   }
 }
 

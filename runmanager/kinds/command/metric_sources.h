@@ -118,6 +118,7 @@ std::string report_line(std::int64_t step, const EpochRecord& values);
 class ProgramEvents {
  public:
   explicit ProgramEvents(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  /// Reads what has been added, of all files in the order of time.
   void poll(const UseReport& use);
   /// The files that exist now are those of earlier attempts.
   void begin_attempt();
@@ -125,7 +126,8 @@ class ProgramEvents {
   void set_aside_earlier();
 
  private:
-  void read(const std::filesystem::path& file, tbwriter::EventReader& reader, const UseReport& use);
+  void read(const std::filesystem::path& file, tbwriter::EventReader& reader,
+            std::vector<MetricReport>& reports);
 
   std::filesystem::path directory_;
   std::map<std::filesystem::path, std::unique_ptr<tbwriter::EventReader>> files_;

@@ -29,12 +29,45 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
     recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
 }
 
-bool ReportHistory::add(MetricReport report, std::optional<double> seconds) {
+std::optional<std::int64_t> ReportHistory::add(MetricReport report, std::optional<double> seconds) {
   std::erase_if(report.values, [](const auto& value) { return tells_position(*value.first); });
-  if (report.values.empty()) return false;
-  std::int64_t step = report.step ? *report.step : ++unnumbered_;
-  const bool replaces = std::exchange(starts_, false) && !steps_.empty() && step <= last_step();
+  if (report.values.empty()) return std::nullopt;
+  const std::int64_t step = report.step ? *report.step : ++unnumbered_;
+  if (report.of_run && !steps_.empty()) {
+    use(last_step(), report, seconds);
+    return std::nullopt;
+  }
+  if (starts_ && (held_.empty() || step == held_[0].step) && repeats(step, report)) {
+    held_.push_back({step, std::move(report), seconds});
+    return std::nullopt;
+  }
+  const auto replaced = settle_start(step);
+  use(step, report, seconds);
+  return replaced;
+}
+
+// Whether it is known, and later steps are too.
+bool ReportHistory::repeats(std::int64_t step, const MetricReport& report) const {
+  const auto at = steps_.find(step);
+  return at != steps_.end() && step < last_step() &&
+         std::ranges::all_of(report.values, [&](const auto& value) {
+           const std::optional<double> known = at->second[*value.first];
+           return known && is_same_in_events(*known, value.second);
+         });
+}
+
+// Decides whether the attempt starts over, and from where, by the first step that it does not only repeat.
+std::optional<std::int64_t> ReportHistory::settle_start(std::int64_t step) {
+  if (!std::exchange(starts_, false)) return std::nullopt;
+  const std::vector<Held> held = std::exchange(held_, {});
+  if (!held.empty() && step <= steps_.upper_bound(held[0].step)->first) step = held[0].step;
+  const bool replaces = !steps_.empty() && step <= last_step();
   if (replaces) start_over(step);
+  for (const Held& first : held) use(first.step, first.report, first.seconds);
+  return replaces ? std::optional(step) : std::nullopt;
+}
+
+void ReportHistory::use(std::int64_t step, const MetricReport& report, std::optional<double> seconds) {
   if (!steps_.empty() && std::ranges::all_of(report.values, is_of_test)) step = std::max(step, last_step());
   if (report.in_events) {
     for (const auto& [metric, value] : report.values) {
@@ -62,7 +95,6 @@ bool ReportHistory::add(MetricReport report, std::optional<double> seconds) {
     late.epoch = static_cast<int>(std::distance(steps_.begin(), steps_.lower_bound(step))) + 1;
     closed_(step, late);
   }
-  return replaces;
 }
 
 // `at`: the step; null if it was left out.

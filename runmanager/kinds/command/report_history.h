@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@ namespace sweep {
 struct MetricReport {
   std::optional<std::int64_t> step;  // none: it counts the reports of the attempt
   std::vector<std::pair<const Metric*, double>> values;
+  bool of_run = false;     // They belong to the last step, if there is one.
   bool in_events = false;  // TensorBoard has them from the program's own events
   double wall_time = 0;    // of the event, in seconds since 1970; 0: not known
 };
@@ -25,7 +27,9 @@ struct MetricReport {
 bool tells_position(const Metric& metric);
 
 /// Joins reports by their steps, over all attempts of a run. An attempt goes on where the previous one ended,
-/// or starts over: from its first step on, it replaces what earlier ones have reported. Within an attempt,
+/// or starts over: from its first step on, it replaces what earlier ones have reported. If it repeats an old
+/// step and leaps from there, as programs that report something at each start do, the step after the leap is
+/// its first. Within an attempt,
 /// only the last step may change, by the source that reported the metric first; earlier ones can still get
 /// metrics that they do not have. Metrics of a test without a later step belong to the last one. If there are
 /// more steps than are kept, some are left out of the records, but never the last one. The latest value of a
@@ -41,13 +45,17 @@ class ReportHistory {
 
   /// The next reports are those of a new attempt.
   void begin_attempt() {
+    end_attempt();
     starts_ = true;
     unnumbered_ = 0;
   }
+  /// The next reports are those of any attempt so far, or of a new one.
+  void end_attempt() { settle_start(std::numeric_limits<std::int64_t>::max()); }
   /// The times of steps that an earlier start has recorded.
   void know_times(const std::vector<EpochRecord>& recorded);
-  /// `seconds`: of the run so far; none: not known. Returns whether it replaces steps of an earlier attempt.
-  bool add(MetricReport report, std::optional<double> seconds);
+  /// `seconds`: of the run so far; none: not known. Returns the step from which the attempt replaces
+  /// those of earlier ones, once that is known; otherwise nothing.
+  std::optional<std::int64_t> add(MetricReport report, std::optional<double> seconds);
   /// Passes on what is new of the last step.
   void close();
 
@@ -73,6 +81,9 @@ class ReportHistory {
 
  private:
   static EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
+  bool repeats(std::int64_t step, const MetricReport& report) const;
+  std::optional<std::int64_t> settle_start(std::int64_t step);
+  void use(std::int64_t step, const MetricReport& report, std::optional<double> seconds);
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
   EpochRecord* earlier_step(std::int64_t step);
@@ -92,6 +103,12 @@ class ReportHistory {
   std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
   EpochRecord fresh_;                      // what the last step has and was not passed on
   bool starts_ = true;
+  struct Held {
+    std::int64_t step;
+    MetricReport report;
+    std::optional<double> seconds;
+  };
+  std::vector<Held> held_;  // of the attempt's first step, until a later one tells whether it starts over
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept
   double last_seconds_ = 0;

@@ -18,7 +18,7 @@ struct History {
   }};
 
   bool add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
-    return reports.add({.step = step, .values = {{&loss(), value}}}, seconds);
+    return reports.add({.step = step, .values = {{&loss(), value}}}, seconds).has_value();
   }
   // The losses that are recorded, by their steps.
   std::vector<std::pair<int, double>> recorded() const {
@@ -93,6 +93,37 @@ TEST_F(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
   history.reports.begin_attempt();
   EXPECT_TRUE(history.add(40, 401)) << "it repeats the last step";
   EXPECT_THAT(history.recorded().back(), std::pair(40, 401.0));
+}
+
+TEST_F(ReportHistory, AStepThatEachAttemptRepeatsDoesNotTellWhereItStarts) {
+  const auto begin = [this] {
+    history.reports.begin_attempt();
+    return history.add(0, -1);  // as Lightning's hp_metric
+  };
+  begin();
+  for (const int step : {10, 20, 30}) history.add(step, step);
+  EXPECT_FALSE(begin());
+  EXPECT_FALSE(history.add(40, 40)) << "it goes on";
+  EXPECT_FALSE(begin());
+  EXPECT_TRUE(history.add(30, 31)) << "from a checkpoint before the last step";
+  EXPECT_THAT(history.recorded(),
+              ElementsAre(std::pair(0, -1.0), std::pair(10, 10.0), std::pair(20, 20.0), std::pair(30, 31.0)));
+  EXPECT_FALSE(begin()) << "and ends there";
+  EXPECT_FALSE(begin());
+  EXPECT_TRUE(history.add(10, 10)) << "from the beginning, with the same numbers";
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(0, -1.0), std::pair(10, 10.0)));
+  history.add(20, 20);
+  history.reports.begin_attempt();
+  EXPECT_TRUE(history.add(0, -2)) << "with other numbers";
+}
+
+TEST_F(ReportHistory, WhatIsOfTheWholeRunBelongsToTheLastStep) {
+  for (const int step : {1, 2}) history.add(step, step);
+  history.reports.begin_attempt();
+  history.reports.add({.step = 0, .values = {{&accuracy(), 0.5}}, .of_run = true}, {});
+  EXPECT_FALSE(history.add(3, 3));
+  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 1.0), std::pair(2, 2.0), std::pair(3, 3.0)));
+  EXPECT_EQ(history.reports.epochs().at(1)[accuracy()], 0.5);
 }
 
 TEST_F(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {

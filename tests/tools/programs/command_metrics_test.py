@@ -68,6 +68,37 @@ class CommandMetricsTest(ProgramRuns):
         self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
                          [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
 
+    def test_a_start_without_reports_loses_nothing_that_an_earlier_one_has_printed(self):
+        (self.folder / "events").write_bytes(b"".join(scalar_record("loss", step, step) for step in (1, 2)))
+        name = self.file(metrics={"score": "score (?<step>[0-9])=([0-9])"}, command=["sh", "-c", """
+            case $SWEEP_ATTEMPT in
+              1) cp events $SWEEP_RUN_DIR/events.out.tfevents.1.host.1.0; echo score 1=1; echo score 2=2; exit 1;;
+              2) exit 1;;
+              3) echo score 3=3;;
+            esac"""])
+        for code in (1, 1, 0):
+            self.sweep(name, code=code)
+        (record,) = self.runs().values()
+        self.assertEqual([(e.get("loss"), e["score"]) for e in record["epochs"]], [(1, 1), (2, 2), (None, 3)])
+
+    def test_files_of_events_are_read_in_the_order_of_time(self):
+        folders = ["b", "1700000000.5", "a", "."]
+        writers = {}
+        for folder in folders:
+            (self.folder / folder).mkdir(exist_ok=True)
+            writers[folder] = open(self.folder / folder / "events.out.tfevents.1.host.1.0", "wb")
+        for step in (1, 2, 3):
+            writers["."].write(scalar_record("Loss/train", step, step))
+            writers["ab"[step % 2]].write(scalar_record("Loss/validation", step, step))
+        writers["1700000000.5"].write(scalar_record("hparam/acc", 0, 7))  # add_hparams()
+        for writer in writers.values():
+            writer.close()
+        record = self.run_of("sh", "-c", "cp -r a b 17* events* $SWEEP_RUN_DIR")
+        self.assertEqual([(e["loss"], e["validation_loss"], e.get("hparam/acc")) for e in record["epochs"]],
+                         [(1, 1, None), (2, 2, None), (3, 3, 7)])
+        rows = [line.split(",") for line in self.sweep("export", "runs/s", "--tag", "Loss/validation").stdout.splitlines()]
+        self.assertEqual([row[2] for row in rows if row[1] == "Loss/validation" and row[0][-2:] not in ("/a", "/b")], ["1", "2", "3"])
+
     def test_a_metric_with_the_name_of_a_parameter_has_a_column_of_its_own(self):
         line = '{"step": %d, "loss": 1, "lr": 0.125, "batch_size": 7}'
         (self.folder / "s.json").write_text(json.dumps({
