@@ -19,10 +19,14 @@
 
   // ---- charts
   const drawn = new Map();  // chart id -> draws it again
+  let most = Infinity;
   const widthOf = (box, chart) => {
     const least = chart.kind === "coordinates" ? 92 * tables.axes.length : 0;
-    return Math.max(Math.floor(box.clientWidth), least, 240);
+    return Math.max(Math.min(Math.floor(box.clientWidth), most), least, 240);
   };
+  // Browsers print the charts as they are then: without a width for A4 and Letter, those of a wide window would be cut.
+  addEventListener("beforeprint", () => { most = 660; });
+  addEventListener("afterprint", () => { most = Infinity; });
 
   const signal = (chart, name) => Charts.named(chart.spec.signals, name);
 
@@ -58,13 +62,15 @@
       if (entries.some((entry) => entry.isIntersecting)) drawFirst();
     }, {rootMargin: "400px"});
     observer.observe(box);
-    addEventListener("beforeprint", drawFirst);
-    new ResizeObserver(() => {
+    const resize = () => {
       const view = Charts.views.get(chart.id);
       if (!view || widthOf(figure, chart) === width) return;
       width = widthOf(figure, chart);
       view.width(width).runAsync();
-    }).observe(figure);
+    };
+    new ResizeObserver(resize).observe(figure);
+    addEventListener("beforeprint", drawFirst);
+    for (const change of ["beforeprint", "afterprint"]) addEventListener(change, resize);
   }
 
   // ---- focus
@@ -258,7 +264,8 @@
     const columns = Charts.objects(model.columns), rows = model.runs.rows;
     if (!rows.length) return;
     byId("runs").hidden = false;
-    const count = (found) => { byId("count").textContent = found === rows.length ? `${rows.length} runs` : `${found} of ${rows.length} runs`; };
+    const all = rows.length === 1 ? "1 run" : `${rows.length} runs`;
+    const count = (found) => { byId("count").textContent = found === rows.length ? all : `${found} of ${all}`; };
     runsTable = Tables.runs(columns, rows, model.best, (found) => { if (!clearing) Selection.choose("filter", found); }, pick);
     byId("runs").querySelector(".tall").append(runsTable.table);
     byId("filter").addEventListener("input", () => count(runsTable.filter(byId("filter").value)));

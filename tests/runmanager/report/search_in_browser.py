@@ -87,6 +87,20 @@ class Whole(Page):
                                                "['95 % from', 'low', 'share'], ['to', 'high', 'share']]}, {levels: [{level: true, text: "
                                                "'50.00%', low: 0.4, high: null}]}).textContent"), "mean95 % fromto50.00%40.00%–")
 
+    def test_a_single_run_is_counted_as_one(self):
+        self.report([made.run("r", {"lr": 1}, made.epochs(3, 0.5, 1))])
+        self.assertEqual(self.text("#count"), "1 run")
+
+    def test_charts_are_as_narrow_as_paper(self):
+        self.report(made.trials(8), search=Searched.SEARCH)
+        widths = "return deep('.canvas canvas').map(canvas => canvas.clientWidth)"
+        wide = self.browser.evaluate(widths)
+        self.assertGreater(max(wide), 1000)
+        self.browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+        self.assertLess(max(self.browser.evaluate(widths)), 700)
+        self.browser.evaluate("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(self.browser.evaluate(widths), wide)
+
     def test_paper_is_light(self):
         self.report(made.trials(8), "dark", search=Searched.SEARCH)
         theme = "return document.documentElement.dataset.theme"
