@@ -37,14 +37,16 @@ std::string best_sentence(const ReportData& data) {
   const Metric& metric = data.metric();
   const std::string result = fmt::format("{} {}", metric_text(metric, run_metric(run, metric)), metric.name),
                     label = run_label(data, *data.best, true);
-  if (completed == 1) return fmt::format("{} in the only completed run, {}.", result, label);
+  const std::size_t goals = data.goals.size();
+  const std::string which = goals > 1 ? fmt::format(", the first of {} goals,", goals) : "";
+  if (completed == 1) return fmt::format("{}{} in the only completed run, {}.", result, which, label);
   std::string test;
   for (const char* key : {"test_accuracy", "test_rmse"}) {
     const Metric& tested = metric_named(key);
     const auto value = run_metric(run, tested);
     if (value && &metric != &tested) test = fmt::format(" ({} {})", metric_text(tested, value), tested.name);
   }
-  return fmt::format("Best of {} runs: {}{} with {}.", completed, result, test, label);
+  return fmt::format("Best of {} runs: {}{}{} with {}.", completed, result, test, which, label);
 }
 
 // "What matters most is lr: 0.01 is best with 85.01% on average, 0.001 worst with 78.78% (92% of all …)."
@@ -284,9 +286,9 @@ RunsTable runs_table(const ReportData& data) {
       table.cells.rows[run].push_back(cell(data.records[run], run));
   };
   const auto any = [&](const auto& has) { return std::ranges::any_of(data.records, has); };
-  std::vector<std::string> keys = data.keys;
-  if (any([](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; }))
-    keys.emplace_back(kRepeatKey);
+  // Also those in which only runs without results differ, such as a device that is not there.
+  const std::vector<std::string> keys = differing_keys(
+      data.runs, [](const SourceRun& run) { return run.record.status != RunStatus::kPending; });
   for (const std::string& key : keys)
     add(key, "setting", [&](const RunRecord&, std::size_t run) {
       const std::string text = setting_text(data.runs[run], key);

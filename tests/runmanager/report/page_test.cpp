@@ -155,6 +155,12 @@ TEST(Headline, JudgesByTheGoalOfTheSweep) {
                                        HasSubstr("lr: 0.2 is best with 2.0050 on average, 0.1 worst")));
 }
 
+TEST(Headline, SaysThatThereAreOtherGoals) {
+  const Goals goals = {asked_goal("validation_accuracy", true), asked_goal("epoch_seconds", false)};
+  EXPECT_EQ(headline(report_data_of({graded({{"lr", 0.1}}, 0.5), graded({{"lr", 0.2}}, 0.9)}, goals)).best,
+            "Best of 2 runs: 90.00% validation accuracy, the first of 2 goals, with lr=0.2.");
+}
+
 TEST(Headline, SaysWhyThereIsNoBestRun) {
   SourceRun running = graded({{"lr", 0.1}}, 0.5);
   running.record.status = RunStatus::kRunning;
@@ -176,6 +182,18 @@ TEST(RunNotes, AreALinePerReasonAndFailuresAreFirst) {
   runs.push_back(failed);
   EXPECT_THAT(run_notes(report_data_of(runs)),
               ElementsAre("1 run failed: the loss is not finite", "3 runs skipped: no driver"));
+}
+
+TEST(RunsTable, HasTheSettingsInWhichOnlyRunsWithoutResultsDiffer) {
+  SourceRun skipped = made_run({{"lr", 0.1}, {"device", "cuda"}}, "cuda", 1, {});
+  skipped.record.status = RunStatus::kSkipped;
+  skipped.record.metrics.clear();
+  const ReportData data = report_data_of({graded({{"lr", 0.1}, {"device", "cpu"}}, 0.5), skipped});
+  EXPECT_THAT(data.keys, IsEmpty());
+  const RunsTable table = runs_table(data);
+  EXPECT_EQ(table.columns.rows.front().front(), "device");
+  EXPECT_EQ(table.cells.rows[0].front(), "cpu");
+  EXPECT_EQ(table.cells.rows[1].front(), "cuda");
 }
 
 TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
