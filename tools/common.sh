@@ -45,6 +45,12 @@ give_up() { say "$@"; exit 1; }
 # wants WHAT OPTION [VALUE…]: ends unless the option has a value.
 wants() { [ -n "${3:-}" ] || die "$2 needs $1"; }
 
+# built_directory DIR: its whole path. Ends unless CMake has configured it.
+built_directory() {
+  [ -e "$1/CMakeCache.txt" ] || die "--built: got \"$1\", want a directory in which sweep is built"
+  readlink -f "$1"
+}
+
 # quietly LOG COMMAND…: keeps the output in LOG; shows its end if the command fails.
 quietly() {
   local log=$1 status=0

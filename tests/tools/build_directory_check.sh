@@ -74,6 +74,8 @@ while IFS='|' read -r call wanted; do
   [[ $status = 2 && $message == *"$wanted"* ]] || fail "tools/$call: $status, $message"
 done <<'END'
 release --built build --no-cuda packages|--no-cuda says how to build
+release --built /not/there packages|--built: got "/not/there", want a directory
+pack --built /dev packed.tar.xz|--built: got "/dev", want a directory
 pack --built|--built needs a directory
 test --cuda --minutes|--minutes needs a number
 test --minutes 08|go with --cuda
