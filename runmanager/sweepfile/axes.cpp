@@ -158,6 +158,12 @@ std::vector<Condition> read_conditions(const JsonView& object, const std::vector
                                       : resolve_key(member.key(), member.key_place(), use, problems);
     if (!path) continue;
     const std::optional<Setting> setting = setting_at(*path);
+    const bool is_argument = use == KeyUse::kAxis && path->size() == 2 && (*path)[0] != "network";
+    if (is_argument && !setting && (*path)[1] != "name") {
+      problems.add(member.key_place(),
+                   fmt::format("{} has no {}", in_quotes((*path)[0]), in_quotes((*path)[1])));
+      continue;
+    }
     Condition condition{member.key(), std::move(*path), {}};
     for (const JsonView& value : read_wanted_values(member, setting, problems)) {
       // A condition with a mistyped value would never hold, without a word.

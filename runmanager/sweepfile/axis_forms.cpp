@@ -17,6 +17,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMaxAxisValues = 10000;  // More is a typing error, and would fill the memory.
 
+// Keeps the last value of [0.1, 0.3, 0.1], which is 2.0000000000000004 steps away or less.
+constexpr double kTolerance = 1e-9;
+
 constexpr std::string_view kAllowed =
     "a list of values, {\"range\": [first, last, step]}, {\"linspace\": [first, last, count]} or "
     "{\"logspace\": [first, last, count]}; for a search also {\"uniform\": [lowest, highest]}, log_uniform, "
@@ -59,8 +62,9 @@ std::string computed_error(std::string_view form, const std::vector<double>& num
     const double steps = (numbers[1] - numbers[0]) / numbers[2];
     if (numbers[2] == 0) return "the step is 0, want another";
     if (steps < 0) return "the step leads away from the last value";
-    return steps > kMaxAxisValues ? fmt::format("these are more than {} values", number_text(kMaxAxisValues))
-                                  : "";
+    return steps + kTolerance >= kMaxAxisValues
+               ? fmt::format("these are more than {} values", number_text(kMaxAxisValues))
+               : "";
   }
   if (!third->is_number_integer() || third.number() < 1 || third.number() > kMaxAxisValues)
     return fmt::format("the count is {}, want an integer >= 1 and <= {}", describe(third),
@@ -71,8 +75,7 @@ std::string computed_error(std::string_view form, const std::vector<double>& num
 
 std::vector<double> computed_values(std::string_view form, double first, double last, double third) {
   const bool is_range = form == "range", is_log = form == "logspace";
-  // The tolerance keeps the last value of [0.1, 0.3, 0.1], which is 2.0000000000000004 steps away or less.
-  const int count = static_cast<int>(is_range ? std::floor((last - first) / third + 1e-9) + 1 : third);
+  const int count = static_cast<int>(is_range ? std::floor((last - first) / third + kTolerance) + 1 : third);
   std::vector<double> values;
   for (int i = 0; i < count; ++i) {
     const double t = static_cast<double>(i) / std::max(1, count - 1);

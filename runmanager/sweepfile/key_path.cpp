@@ -163,8 +163,8 @@ std::optional<Setting> setting_at(const KeyPath& path, std::span<const Setting> 
   return part_setting(*setting, std::span(path).subspan(follows_warmup ? 2 : 1));
 }
 
-void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
-               Problems& problems) {
+KeyPath set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
+                  Problems& problems) {
   // Walks down and creates missing members, so that "log.images" works without a "log". The order
   // of calls matters: "optimizer" = "adam" after "optimizer.momentum" would undo it (see with_values()).
   Json* parent = &root.json;
@@ -172,7 +172,10 @@ void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, c
   for (const std::string& part : path) {
     if (parent->is_array()) {
       const std::optional<std::size_t> index = element_index(*parent, part);
-      if (!index) return problems.add(key_place, missing_element(*parent, part));
+      if (!index) {
+        problems.add(key_place, missing_element(*parent, part));
+        return {};
+      }
       at.push_back(std::to_string(*index));
       parent = &(*parent)[*index];
     } else if (at.empty() || make_object(root, *parent, at)) {
@@ -183,11 +186,13 @@ void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, c
     } else {
       const JsonDocument shown(*parent, root.place(at));
       const KeyPath given(path.begin(), path.begin() + std::ssize(at));
-      return problems.add(key_place, fmt::format("{} is {} and has no {}", in_quotes(joined(given)),
-                                                 describe(shown), in_quotes(part)));
+      problems.add(key_place, fmt::format("{} is {} and has no {}", in_quotes(joined(given)), describe(shown),
+                                          in_quotes(part)));
+      return {};
     }
   }
   root.set(*parent, at, value);
+  return at;
 }
 
 Json value_at(const JsonView& root, const KeyPath& path) {

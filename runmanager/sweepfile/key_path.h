@@ -40,10 +40,10 @@ std::optional<Setting> setting_at(const KeyPath& path, std::span<const Setting> 
 JsonView find_path(const JsonView& root, const KeyPath& path);
 
 /// Sets the value at `path`. A name in the place of an object ("optimizer": "sgd") becomes an object with
-/// that name; elements of lists are found by index or by their "name". If there is no such value, adds a
-/// problem at `key_place`, the origin of the path.
-void set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
-               Problems& problems);
+/// that name; elements of lists are found by index or by their "name". Returns the path with indices only. If
+/// there is no such value, adds a problem at `key_place`, the origin of the path, and returns nothing.
+KeyPath set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
+                  Problems& problems);
 
 /// Returns the value at `path` as a reader would see it: the name of an optimizer or data set that is an
 /// object; the default if nothing is given; null if there is no default.

@@ -174,8 +174,14 @@ void add_axis(JsonDocument& root, const Override& override) {
   if (params->is_object()) root.set((*params)[override.key], {"params", override.key}, axis_of(override));
 }
 
+// Whether a run may have the value without the axis: by "when", or as only another of "grids" has the axis.
+bool has_plain_value(const JsonDocument& root, const KeyPath& path) {
+  const bool may_lack_axis = root.json.contains("when") || root.json.contains("grids");
+  return may_lack_axis && !is_command_file(root) && (path.size() == 1 || find_path(root, path));
+}
+
 void apply(JsonDocument& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
-  if (replace_axis(root, override)) return;
+  if (replace_axis(root, override) && (override.is_axis || !has_plain_value(root, override.path))) return;
   const bool is_parameter = is_command_file(root) && override.path == program_parameter(override.key);
   const Setting* setting = is_parameter ? nullptr : find_setting(settings_of(root), override.path[0]);
   if (setting == nullptr || setting->sweepable) {
@@ -185,8 +191,10 @@ void apply(JsonDocument& root, const Override& override, std::vector<Assignment>
   // Also a value alone in the place of an object, as the seconds of "timeout".
   const bool simple = setting->shape == SettingShape::kSimple || setting->kind == ArgumentKind::kPath ||
                       takes_list(*setting) || !setting->short_key.empty();
-  if (!override.is_axis && (simple || override.path.size() > 1))
-    return set_value(root, override.path, override.value, override.place, problems);
+  if (!override.is_axis && (simple || override.path.size() > 1)) {
+    set_value(root, override.path, override.value, override.place, problems);
+    return;
+  }
   const std::string& key = override.path[0];
   std::string problem = "this cannot be given on the command line, only in the file";
   if (simple)

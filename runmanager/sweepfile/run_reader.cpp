@@ -26,7 +26,14 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
                          Problems& problems) {
   std::ranges::stable_sort(values, {}, [](const Assignment& value) { return value.path.size(); });
   const auto below = std::ranges::find_if(values, [](const Assignment& a) { return a.path.size() > 1; });
-  const auto set = [&](const Assignment& a) { set_value(tree, a.path, a.value, a.place, problems); };
+  std::map<KeyPath, KeyPath> given;  // by the path with indices only
+  const auto set = [&](const Assignment& a) {
+    const KeyPath at = set_value(tree, a.path, a.value, a.place, problems);
+    const KeyPath& first = given.try_emplace(at, a.path).first->second;
+    if (!at.empty() && first != a.path)
+      problems.add(a.place, fmt::format("{} is the same key as {}, want one of them",
+                                        in_quotes(joined(a.path)), in_quotes(joined(first))));
+  };
   std::for_each(values.begin(), below, set);
   files.load(tree, problems);
   const bool network_failed = JsonView(tree).find("network")->is_null();

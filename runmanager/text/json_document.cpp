@@ -153,7 +153,8 @@ std::string in_quotes(std::string_view text) {
 static std::string written_number(const JsonView& value) {
   constexpr std::size_t kMaxShown = 40;
   const JsonPlace place = value.place();
-  std::string text = place.is_whole ? number_text(value.number()) : value->dump();
+  // At the place of a key it is an end of a range, which may be written as an integer.
+  std::string text = place.is_key ? number_text(value.number()) : value->dump();
   if (place.has_lines() && !place.is_whole && place.source->offsets.contains(place.path)) {
     text = place.source->text.substr(place.offset());
     text.resize(std::min(text.find_first_not_of("+-.0123456789eE"), text.size()));
