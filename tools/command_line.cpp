@@ -167,6 +167,11 @@ std::vector<std::string> long_options(const CLI::App& command) {
 int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
                      const std::string& program) {
   if (words.empty()) throw ConfigError(kShortHelp);
+  std::vector<std::string> typed = {program};
+  typed.insert(typed.end(), words.begin(), words.end());
+  // Often a variable of a script that is not set. What follows "--" is another program's.
+  if (const auto end = std::find(words.begin(), words.end(), "--"); std::find(words.begin(), end, "") != end)
+    throw ConfigError("an argument is empty, want a value: " + shell_command(typed));
   CLI::App app("Trains one network per combination of hyperparameters, and logs each for TensorBoard.",
                "sweep");
   app.set_version_flag("--version", "sweep " + program_version() + " (" + program_revision() + ")");
@@ -181,8 +186,6 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     actions.push_back(command.add_to(subcommand));
   }
 
-  std::vector<std::string> typed = {program};
-  typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands, Named::kAll);
   replace_help(words);
   replace_old_word(words, commands);

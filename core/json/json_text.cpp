@@ -50,7 +50,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    throw DataError(subject_ + " is not valid JSON: " + error.what());
+    const std::string_view what = error.what();  // "[json.exception.NAME.101] parse error at line 1, …"
+    throw DataError(subject_ + " is not valid JSON: " + std::string(what.substr(what.find("] ") + 2)));
   }
 
   Json release_root() { return std::move(root_); }

@@ -4,8 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/data/readers/sha256.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -49,6 +52,23 @@ std::string sweep_file_text(const Sweep& sweep, const Json& program) {
   Json file = sweep_json(sweep, program);
   file[kProvenance][kChecksum] = checksum_of(file);
   return json_text(file);
+}
+
+void refuse_own_sweep_file(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return;
+  const std::string text = read_file(file);
+  // One of the two may be damaged.
+  for (const char* key : {"\"runs\"", "\"provenance\""})
+    if (text.find(key) != std::string::npos) return;
+  try {
+    parse_json(text, file.string());
+  } catch (const ConfigError&) {
+    return;  // What is no JSON is a damaged one.
+  }
+  throw ConfigError(file.string() +
+                    ": was not written by a sweep, so it is not replaced; name the file "
+                    "itself, or give another --name or --logdir");
 }
 
 std::string sweep_file_problem(const std::string& text, Json json) {

@@ -1,6 +1,7 @@
 // sweep.json: the sweep file as it was expanded.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -11,6 +12,9 @@ namespace sweep {
 /// The text of sweep.json: the resolved file, the names of the runs, those that were left out with the
 /// reasons, and `program`, the provenance, whose last member is a checksum of all the rest.
 std::string sweep_file_text(const Sweep& sweep, const nlohmann::ordered_json& program);
+
+/// Throws ConfigError if `file`, a sweep.json, is no record but a sweep file that somebody has written.
+void refuse_own_sweep_file(const std::filesystem::path& file);
 
 /// What is wrong with the text of a sweep.json, whose content is `json`; "" if nothing is. Those of older
 /// versions have no checksum, so nothing is found in them.

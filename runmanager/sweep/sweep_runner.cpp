@@ -97,6 +97,7 @@ std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
 }
 
 void SweepRunner::check_options() const {
+  if (!options_.fresh) refuse_own_sweep_file(options_.logdir / sweep_.name / kSweepFile);
   check_can_be_joined();
   if (!environment_.worker_command.empty()) return;
   if (kind_->needs_workers())

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/json/json_text.h"
+#include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -48,10 +49,10 @@ CLI::Validator jobs_validator() {
 CLI::Validator seconds_validator() {
   return CLI::Validator(
       [](std::string& word) {
-        char* end = nullptr;
-        const double seconds = std::strtod(word.c_str(), &end);
-        const bool good = end != word.c_str() && *end == '\0' && std::isfinite(seconds) && seconds >= 0;
-        return good ? std::string() : fmt::format("got {}, want a number of seconds >= 0", word);
+        const double seconds = number_in<double>(word).value_or(-1);
+        return std::isfinite(seconds) && seconds >= 0
+                   ? std::string()
+                   : fmt::format("got {}, want a number of seconds >= 0", word);
       },
       "");
 }
@@ -119,11 +120,12 @@ bool has_directory(const SweepArguments& arguments) {
 void check_is_directory(const SweepArguments& arguments) {
   std::error_code error;
   const fs::path file = arguments.file / "sweep.json";
-  if (!fs::exists(file, error)) {
+  if (!fs::exists(file, error) && !error) {
     throw DataError(fmt::format("{}: {}; want the directory of a sweep, with sweep.json in it",
                                 arguments.file.string(),
                                 fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
   }
+  refuse_own_sweep_file(file);
   if (const auto sweep = read_json_file(file); sweep.contains("imported")) {
     throw ConfigError(fmt::format("{}: was imported from {}; there is nothing to go on with",
                                   arguments.file.string(), sweep["imported"].dump()));
@@ -144,7 +146,9 @@ Sweep load_sweep(const SweepArguments& arguments) {
     check_is_directory(arguments);
     // The directory may be called otherwise than the sweep: --fresh makes NAME-2.
     const fs::path directory = named_directory(arguments.file);
-    if (arguments.name.empty()) overrides.push_back("name=" + directory.filename().string());
+    const auto is_name = [](const std::string& word) { return word.starts_with("name="); };
+    if (std::ranges::none_of(overrides, is_name))
+      overrides.push_back("name=" + directory.filename().string());
     return load_sweep(directory / "sweep.json", overrides, arguments.load);
   }
   if (arguments.program.empty()) return load_sweep(arguments.file, overrides, arguments.load);

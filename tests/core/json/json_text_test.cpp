@@ -22,6 +22,7 @@ TEST(ParseJsonText, ReadsWhatJsonHas) {
 TEST(ParseJsonText, RefusesWhatIsNoJson) {
   for (const char* text : {"", "{", "{} {}", "[1,]", "\"\xff\"", "[1e999]"})
     EXPECT_THAT(error_of(text), HasSubstr("f.json: is not valid JSON: ")) << text;
+  EXPECT_THAT(error_of("// {}"), StartsWith("f.json: is not valid JSON: parse error at line 1, column 1: "));
   EXPECT_EQ(error_of(std::string("{}\0", 3)), "f.json: is not valid JSON: it has a NUL byte");
   EXPECT_EQ(error_of(R"({"a":{"b":1,"b":2}})"), "f.json: has the key \"b\" twice");
 }
