@@ -84,10 +84,10 @@ class Turn {
   bool has_ = false;
 };
 
-// `path`, or the nearest directory above it that exists.
+// `path`, or what is nearest above it, also a link to nothing.
 fs::path nearest_existing(fs::path path) {
   std::error_code error;
-  while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path())
+  while (!fs::exists(fs::symlink_status(path, error)) && path.has_parent_path() && path != path.parent_path())
     path = path.parent_path();
   return path;
 }

@@ -18,7 +18,8 @@ fs::path nearest_file(const fs::path& missing) {
   std::error_code failed;
   for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMaxFiles;
        it.increment(failed)) {
-    if (it->path().extension() == ".json") names.push_back(it->path().filename().string());
+    const fs::path name = it->path().filename();  // `missing` itself if it is a link to nothing
+    if (name.extension() == ".json" && name != missing.filename()) names.push_back(name.string());
   }
   std::sort(names.begin(),
             names.end());  // Directories have no order; the suggestion must not depend on it.

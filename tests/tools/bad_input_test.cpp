@@ -194,6 +194,11 @@ TEST_F(HostileFiles, TextFromFilesNeverControlsTheTerminal) {
   }
 }
 
+TEST_F(HostileFiles, ALinkToNothingIsNotSuggestedForItself) {
+  fs::create_symlink("nowhere", path("link.json"));
+  EXPECT_EQ(run_program({"link.json"}, folder_.path()).err, "sweep: link.json: no such file\n");
+}
+
 TEST_F(HostileFiles, ADeviceWithoutEndIsReadNowhere) {
   fs::create_directories(path("events"));
   fs::create_symlink("/dev/zero", path("events/events.out.tfevents.1"));

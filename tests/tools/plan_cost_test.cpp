@@ -101,13 +101,15 @@ TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
 TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlone) {
   run({"quarters.json", "epochs=1"});
   const std::string before = content("runs/quarters/results.json");
-  const Finished found = run({"lr-find", "quarters.json", "--json", "--tensorboard"});
+  const Finished found = run({"lr-find", "quarters.json", "--json", "--tensorboard", "--name", "a b"});
+  EXPECT_EQ(found.err, "To look at it: tensorboard --logdir 'runs/a b.lr-find'\n");
   const json curve = json::parse(found.out);
-  EXPECT_EQ(run({"lr-find", "quarters.json", "--json"}).out, found.out) << "the same bits each time";
+  EXPECT_EQ(run({"lr-find", "quarters.json", "--json", "--name", "a b"}).out, found.out)
+      << "the same bits each time";
   EXPECT_EQ(run({"lr-find", "quarters.json", "--steps", "5"}, 2).err,
             "sweep: --steps: got 5, want 10 to 1000000\n");
   EXPECT_EQ(content("runs/quarters/results.json"), before);
-  EXPECT_TRUE(fs::is_directory(folder_.path() / "runs/quarters.lr-find"));
+  EXPECT_TRUE(fs::is_directory(folder_.path() / "runs/a b.lr-find"));
   ASSERT_FALSE(curve.at("minimum_tenth").is_null());
   const std::string lr = curve.at("minimum_tenth").dump();
   run({"quarters.json", "lr=" + lr, "name=found", "epochs=6"});

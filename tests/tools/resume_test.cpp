@@ -65,6 +65,7 @@ TEST_F(Resume, IsARunOfTheDirectory) {
   EXPECT_EQ(read_json("there/s-2/results.json")["sweep"], "s-2");
   EXPECT_FALSE(exists("runs"));
   EXPECT_THAT(run({"plan", "there/s"}).out, HasSubstr("s: 2 runs: 2 kept\n"));
+  EXPECT_THAT(run({"plan", "there/s", "name=other"}).out, HasSubstr("other: 2 runs\n"));
 }
 
 TEST_F(Resume, ADryRunPrintsThePlanWhateverOptionsTrainingHas) {
@@ -99,7 +100,7 @@ using Init = ProgramFolder;
 
 TEST_F(Init, WritesASweepThatTrainsAndReplacesNothing) {
   SKIP_WITHOUT_FASHION_MNIST();
-  run({"init", "my \"first\".json"});
+  EXPECT_THAT(run({"init", "my \"first\".json"}).out, EndsWith("try: sweep plan 'my \"first\".json'\n"));
   const Finished trained = run({"my \"first\".json", "lr=0.01", "epochs=1", "dataset.limit=300",
                                 "dataset.validation=50", "name=first"});
   EXPECT_THAT(trained.out, HasSubstr("completed"));

@@ -185,9 +185,8 @@ void complete(const CLI::App& app, const Words& words) {
   if (const std::size_t equals = offers.word.find('='); is_option(offers.word)) {
     if (equals != std::string::npos)
       return add_values(option_of(command, offers.word), offers, offers.word.substr(0, equals + 1));
-    for (const CLI::Option* each : command.get_options()) {
-      for (const std::string& name : each->get_lnames()) offers.add("--" + name, each->get_description());
-    }
+    for (const std::string& name : long_options(command))
+      offers.add(name, command.get_option(name)->get_description());
   } else if (words.size() == 1) {
     for (const CLI::App* each : commands) {
       if (!each->get_group().empty()) offers.add(each->get_name(), each->get_description());

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
+#include "runmanager/records/provenance.h"
 #include "tools/commands.h"
 
 namespace sweep {
@@ -84,8 +85,8 @@ int init(const fs::path& file) {
   refuse_existing(network);
   write_file_atomically(network, kNetworkText);
   write_file_atomically(file, fmt::format(kSweepText, nlohmann::json(network.filename().string()).dump()));
-  std::cout << printable(fmt::format("{} and {} are written; try: sweep plan {}\n", file.string(),
-                                     network.string(), file.string()));
+  std::cout << printable(fmt::format("{} and {} are written; try: {}\n", file.string(), network.string(),
+                                     shell_command({"sweep", "plan", file.string()})));
   return kExitDone;
 }
 

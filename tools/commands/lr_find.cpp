@@ -12,6 +12,7 @@
 #include "core/base/printable.h"
 #include "core/data/dataset.h"
 #include "runmanager/config/data_check.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
@@ -76,7 +77,8 @@ int find(const LrFindArguments& arguments) {
   if (arguments.tensorboard) {
     const std::filesystem::path directory = logdir_of(arguments.sweep) / (sweep.name + ".lr-find");
     write_lr_events(curve, directory);
-    std::cerr << "To look at it: tensorboard --logdir " << printable(directory.string()) << std::endl;
+    std::cerr << "To look at it: "
+              << printable(shell_command({"tensorboard", "--logdir", directory.string()})) << std::endl;
   }
   return kExitDone;
 }

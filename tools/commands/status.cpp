@@ -115,7 +115,10 @@ TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& l
   for (const SweepStatus& sweep : sweeps) {
     table.rows.push_back(
         {path_of(sweep, logdir), statuses_text(sweep, tasks_if_open(sweep)), sweep.ended, sweep.best});
-    if (any_accuracy) table.rows.back().push_back(metric_text(metric_named("accuracy"), sweep.best_accuracy));
+    if (const auto accuracy = sweep.best_accuracy; any_accuracy)
+      table.rows.back().push_back(format == TableFormat::kCsv && accuracy
+                                      ? fmt::format("{}", *accuracy)
+                                      : metric_text(metric_named("accuracy"), accuracy));
     if (format == TableFormat::kText) {
       table.tails.push_back(sweep.problem);
     } else if (!sweep.problem.empty()) {

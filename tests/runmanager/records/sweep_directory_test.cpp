@@ -126,6 +126,9 @@ TEST_F(SweepDirectoryTest, IsNotWrittenThroughALinkButItsLogDirectoryMayBeOne) {
     EXPECT_THROW(SweepDirectory::open(temporary / "runs", name, false), IoError);
   }
   EXPECT_TRUE(fs::is_empty(temporary / "disk/precious"));
+  EXPECT_THAT(
+      test::message_of<IoError>([&] { SweepDirectory::check(temporary / "disk/dangling", "other", false); }),
+      HasSubstr("/dangling: cannot make a log directory here: Not a directory"));
   EXPECT_NO_THROW(SweepDirectory::check(temporary / "runs", "other", false));
   EXPECT_EQ(SweepDirectory::open(temporary / "runs", "other", false).path(), temporary / "runs/other");
   EXPECT_TRUE(fs::exists(temporary / "disk/other"));
