@@ -36,6 +36,14 @@ struct ResultsRun {
 // may be newer.
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
 
+// Whether the run's record may be newer than the results. A trial that waits for others is interrupted, and
+// goes on before the results are written again.
+bool may_be_newer(const RunRecord& record, const ResultsRun& run) {
+  const bool has_gone_on =
+      record.status != run.status || record.epochs.size() > run.json.value("epochs", Json::array()).size();
+  return is_open(run.status) || (run.status == RunStatus::kInterrupted && has_gone_on);
+}
+
 class ResultsChecker {
  public:
   ResultsChecker(const fs::path& directory, const RecordsByName& records)
@@ -107,12 +115,12 @@ class ResultsChecker {
       finding.problems.emplace_back("is not what the runs' records give");
   }
 
-  // In the order of results.json. Nothing while a run may still change, or if a record is lost.
+  // In the order of results.json. Nothing while a run may still change, or if a record is newer or lost.
   std::optional<std::vector<RunRecord>> final_records() const {
     std::vector<RunRecord> records;
     for (const ResultsRun& run : *results_) {
       const auto at = records_.find(run.name);
-      if (is_open(run.status) || at == records_.end() || !at->second) return std::nullopt;
+      if (at == records_.end() || !at->second || may_be_newer(*at->second, run)) return std::nullopt;
       records.push_back(*at->second);
     }
     return records;
@@ -154,8 +162,8 @@ class ResultsChecker {
         fmt::format("{} of {} is {}, its run.json gives {}", place, run.name,
                     change["op"] == "add" ? "missing" : shown(run.json.at(Json::json_pointer(place))),
                     change["op"] == "remove" ? "missing" : shown(change.at("value")));
-    is_open(run.status) ? finding.notes.push_back(difference + std::string(kIsMended))
-                        : finding.problems.push_back(difference);
+    may_be_newer(*at->second, run) ? finding.notes.push_back(difference + std::string(kIsMended))
+                                   : finding.problems.push_back(difference);
   }
 
   // The results are made again from the runs' records. While a run may still change, only whether they can be

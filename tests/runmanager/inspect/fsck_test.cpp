@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "tbwriter/event_files.h"
@@ -250,6 +251,23 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   record.epochs.push_back(record.epochs.back());
   tbwriter::spill(file("run.json"), run_record_text(record));
   EXPECT_THAT(problem_of_json(), StartsWith(fmt::format("/epochs/- of {} is missing, its run.json", kFirst)));
+}
+
+TEST_F(Fsck, ATrialThatWaitedMayHaveGoneOnSinceTheResultsWereWritten) {
+  RunRecord record = read_run_record(file("run.json"));
+  std::vector<RunRecord> runs = list_runs(sweep());
+  RunRecord& waiting = runs.front();
+  waiting.status = RunStatus::kInterrupted;
+  waiting.epochs.pop_back();
+  save_results(sweep() / "results", runs, "small", {"lr", "device"}, Survives::kKill);
+  EXPECT_EQ(only_damage(sweep() / "results.json"), "") << "it was completed";
+  record.status = RunStatus::kInterrupted;
+  tbwriter::spill(file("run.json"), run_record_text(record));
+  EXPECT_EQ(only_damage(sweep() / "results.json"), "") << "it waits again";
+  record.epochs.pop_back();
+  record.epochs.front().set("loss", 3);
+  tbwriter::spill(file("run.json"), run_record_text(record));
+  EXPECT_EQ(check().damaged(), 2u) << "it still waits, but both results have another loss";
 }
 
 TEST_F(Fsck, NewestTrialsMayBeMissingInOneFileOfAGrowingSearch) {
