@@ -233,6 +233,8 @@ Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& a
   const std::string key = chosen_key(runs, asked);
   Comparison comparison{.key = key, .metric = &chosen_metric(runs, metric)};
   const std::vector<std::string> keys = agreeing_keys(runs, key);
+  const std::vector<std::string> values = values_of(runs, key);
+  std::vector<std::pair<const SourceRun*, Settings>> bases;  // in the order of the sweep
   std::map<std::string, RunsBySettings> by_value;
   std::map<std::string, std::set<std::string>> known;  // of each value the other settings that its runs have
   for (const SourceRun& run : runs) {
@@ -242,12 +244,12 @@ Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& a
       for (const auto& [name, text] : settings) {
         if (!text.empty()) known[value].insert(name);
       }
+      if (value == values[0]) bases.emplace_back(&run, settings);
       by_value[value].emplace(std::move(settings), &run);
     } else {
       comparison.unfinished.push_back(fmt::format("{}: {}", name_of(run), to_string(run.record.status)));
     }
   }
-  const std::vector<std::string> values = values_of(runs, key);
   std::set<const SourceRun*> paired;
   for (std::size_t v = 1; v < values.size(); ++v) {
     ComparedValue& value = comparison.values.emplace_back(ComparedValue{values[0], values[v]});
@@ -255,13 +257,12 @@ Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& a
       return known[values[0]].contains(name) != known[values[v]].contains(name);
     });
     const RunsBySettings& others = by_value[values[v]];
-    for (const SourceRun& run : runs) {  // in the order of the sweep
-      if (!is_completed(run) || setting_text(run, key) != values[0]) continue;
-      const auto other = others.find(other_settings(run, keys, key));
+    for (const auto& [base, settings] : bases) {
+      const auto other = others.find(settings);
       if (other == others.end()) continue;
-      value.pairs.push_back(compare_pair(run, *other->second, comparison));
-      value.pairs.back().settings = other->first;
-      paired.insert({&run, other->second});
+      value.pairs.push_back(compare_pair(*base, *other->second, comparison));
+      value.pairs.back().settings = settings;
+      paired.insert({base, other->second});
     }
     estimate(value);
   }

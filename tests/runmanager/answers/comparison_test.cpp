@@ -2,6 +2,7 @@
 
 #include "runmanager/answers/statistics.h"
 #include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/growth.h"
 
 namespace sweep::comparison_test {
 
@@ -36,6 +37,19 @@ TEST(Comparison, SaysHowManyTimesAsFastOrHowFarApart) {
   EXPECT_THAT(text_of({made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
                        made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)}),
               HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
+}
+
+// As those of a range: each run has another value.
+TEST(Comparison, TakesTimeThatIsLinearInTheValues) {
+  const double times = test::growth(
+      [](std::size_t values) {
+        std::vector<SourceRun> runs;
+        for (std::size_t i = 0; i < values; ++i)
+          runs.push_back(made_run({{"lr", static_cast<double>(i)}}, "cpu", 1));
+        EXPECT_THAT(compare_runs(runs, "lr", "").values, SizeIs(values - 1));
+      },
+      1000);
+  EXPECT_LT(times, test::kLinearGrowth);
 }
 
 TEST(Comparison, CountsManyRunsThatWereLeftOut) {
