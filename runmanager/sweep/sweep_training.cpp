@@ -257,9 +257,10 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   const int epochs = state ? static_cast<int>(state->epochs.size()) : 0;
   if (epochs > latest)
     throw DataError(fmt::format(
-        "{}: continues {} after epoch {}, whose state is gone: it was trained on, to epoch {}. --fresh "
+        "{}: continues {} after epoch {}, whose state is gone: it was trained on, to epoch {}. {}--fresh "
         "starts the search anew, in another directory",
-        to.string(), sweep_.runs[parent].name, epoch, epochs));
+        to.string(), sweep_.runs[parent].name, epoch, epochs,
+        kind_->may_pause_late() ? "Want a program that ends after the step $SWEEP_UNTIL. " : ""));
   if (is_state(epochs)) {
     kind_->keep_start(from, to);
     return true;

@@ -136,6 +136,12 @@ class CommandSearchTest(ProgramRuns):
             if record["status"] == "completed":
                 self.assertEqual([epoch["epoch"] for epoch in record["epochs"]], [1, 2, 3, 4, 5, 6])
 
+    def test_says_what_a_population_wants_of_programs_that_are_too_fast_to_be_stopped(self):
+        script = "for step in 1 2 3 4 5 6 7 8 9; do echo loss=$1; done"
+        said = self.sweep(self.population("fast", command=["sh", "-c", script, "-", "{rate}"], metrics={"loss": "loss=(.*)"}),
+                          code=2).stderr
+        self.assertIn("to epoch 9. Want a program that ends after the step $SWEEP_UNTIL. --fresh", said)
+
     def members(self, name):
         """What must be the same of each run: its end, its losses, and the state of the program."""
         return {run: (record["status"], [epoch["loss"] for epoch in record["epochs"]], record["config"]["lineage"],
