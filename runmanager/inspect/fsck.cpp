@@ -225,9 +225,9 @@ class DirectoryChecker {
   void check_event_sizes(const fs::path& directory, const RunRecord& record) {
     for (const auto& [name, bytes] : record.event_files) {
       const std::string path = (directory / name).lexically_relative(top_).string();
-      const auto finding = std::find_if(files_.begin(), files_.end(),
-                                        [&](const FileFinding& file) { return file.path == path; });
-      if (finding == files_.end()) {
+      // From the end: the run's own files are the last ones.
+      const auto finding = std::ranges::find(files_.rbegin(), files_.rend(), path, &FileFinding::path);
+      if (finding == files_.rend()) {
         add(directory / name, {.problems = {"is missing, though run.json names it"}});
       } else if (finding->bytes < bytes) {
         finding->problems.push_back(

@@ -57,8 +57,9 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
     if (active_.contains(i)) continue;
     if (decision.fate == TrialFate::kPruned && recorder_.record(i).status != RunStatus::kPruned)
       options_.prune(i, decision.reason);
+    if (decision.fate != TrialFate::kTrains) continue;
     ScheduledRun* const run = find_run(runs_, i);
-    if (decision.fate != TrialFate::kTrains || run == nullptr || !has_time()) continue;
+    if (run == nullptr || !has_time()) continue;
     run->until_epoch = decision.until_epoch < run->config->epochs ? decision.until_epoch : 0;
     active_.insert(i);
     ready.push_back(run);
