@@ -89,6 +89,12 @@ bool may_have_thousands(std::string_view number) {
   return point >= 1 && point <= 3 && number.size() == point + 4 && number.front() != '0';
 }
 
+// Whether marks separate the thousands of a number, as in 1,234,567.8 or 1.234.567.
+bool has_thousands(const std::string& text) {
+  static const std::regex form(R"([-+]?\d{1,3}([,. '])\d{3}(\1\d{3})*([.,]\d+)?)");
+  return text.size() <= 48 && std::regex_match(text, form);
+}
+
 // True for an empty field and the usual words for one without a value, in any case.
 bool is_missing(std::string_view field) {
   constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "<na>"};
@@ -256,9 +262,7 @@ void TableColumn::count_number(std::string_view field) {
   float number = 0;
   bool has_comma = false;
   if (parse_number(field, number, takes_comma_, has_comma) == ParsedNumber::kNumber) ++numbers_;
-  if (!first_text_.empty()) return;
-  first_text_ = field;
-  first_text_place_ = *place_;
+  if (feature_.categories.empty()) first_place_ = *place_;
 }
 
 void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(), rows)); }
@@ -266,24 +270,15 @@ void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(
 void TableColumn::finish() {
   if (is_known_ || kind_ != Kind::kCategories) return;
   feature_.decimal_comma = false;
-  if (numbers_ > 0 && 10 * numbers_ >= values_.size()) {
-    place_ = &first_text_place_;
-    fail(shown_field(first_text_) + " is not a number, as " + counted(numbers_, "other value") +
-         " are; if they are names, list the column under \"categorical\"");
-  }
+  if (use_ == ColumnUse::kFeature && !is_listed_) refuse_numbers();
   feature_.one_hot = use_ == ColumnUse::kFeature && options_->categories == Categories::kOneHot;
   std::vector<std::string>& categories = feature_.categories;
   std::vector<std::size_t> order(categories.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const bool whole = std::ranges::all_of(
       categories, [](const auto& text) { return number_in<std::int64_t>(text).has_value(); });
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (whole) {
-      const auto left = *number_in<std::int64_t>(categories[a]),
-                 right = *number_in<std::int64_t>(categories[b]);
-      if (left != right) return left < right;
-    }
-    return categories[a] < categories[b];
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::pair(whole ? *number_in<std::int64_t>(categories[i]) : 0, std::string_view(categories[i]));
   });
   std::vector<float> rank(order.size());
   std::vector<std::string> sorted;
@@ -296,6 +291,27 @@ void TableColumn::finish() {
   for (float& value : values_) {
     if (!std::isnan(value)) value = rank[static_cast<std::size_t>(value)];
   }
+}
+
+void TableColumn::expect_comma() {
+  if (kind_ == Kind::kNumbers && !has_point_) feature_.decimal_comma = true;
+}
+
+// Throws if the categories are rather numbers, of which the first cannot be read.
+void TableColumn::refuse_numbers() {
+  const std::vector<std::string>& values = feature_.categories;
+  const auto has_marks = [](const std::string& text) {
+    float number = 0;
+    return has_thousands(text) || parse_number(text, number) == ParsedNumber::kNumber;
+  };
+  const bool all_have_marks = !values.empty() && std::ranges::all_of(values, has_marks);
+  if (!all_have_marks && (numbers_ == 0 || 10 * numbers_ < values_.size())) return;
+  place_ = &first_place_;
+  fail(shown_field(values.front()) +
+       (all_have_marks
+            ? " has marks of thousands: take them out"
+            : " is not a number, as " + counted(numbers_, "other value") + (numbers_ == 1 ? " is" : " are")) +
+       "; if they are names, list the column under \"categorical\"");
 }
 
 bool TableColumn::holds_dates() const {
@@ -341,14 +357,14 @@ void TableColumn::write_features(std::size_t row, float* out) const {
   if (values_[row] >= 0) out[static_cast<std::size_t>(values_[row])] = 1;
 }
 
-void check_columns(std::span<const TableColumn> columns, const ReadOptions& options, const std::string& name,
+void check_columns(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
                    std::vector<std::string>& notes) {
   check_no_ids(columns, name);
   // Where some columns have decimal commas, the points of others may separate thousands.
   const bool has_comma =
       std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature().decimal_comma; });
   std::vector<std::string> commas, constant;
-  for (const TableColumn& column : columns) {
+  for (TableColumn& column : columns) {
     const FeatureColumn& feature = column.feature();
     const std::string where = name + ": column " + quoted_name(feature.name);
     if (has_comma && !column.thousands().empty()) {
@@ -365,13 +381,17 @@ void check_columns(std::span<const TableColumn> columns, const ReadOptions& opti
     }
     if (column.use() != ColumnUse::kFeature) continue;
     if (feature.decimal_comma) commas.push_back(feature.name);
-    if (column.is_constant()) constant.push_back(where + " has the same value in all rows");
+    if (has_comma) column.expect_comma();
+    if (column.is_constant()) constant.push_back(feature.name);
   }
   if (!commas.empty() && options.decimal == DecimalMark::kAuto) {
     notes.push_back(name + ": numbers with a decimal comma are in " + listed_names(commas, commas.size()) +
                     "; \"decimal\": \".\" makes them text");
   }
-  notes.insert(notes.end(), constant.begin(), constant.end());
+  if (constant.empty()) return;
+  const bool is_one = constant.size() == 1;
+  notes.push_back(name + (is_one ? ": column " : ": columns ") + listed_names(constant, 20) +
+                  (is_one ? " has" : " each have") + " the same value in all rows");
 }
 
 }  // namespace sweep

@@ -49,6 +49,9 @@ class TableColumn {
   /// for text among numbers.
   void finish();
 
+  /// If it has whole numbers only, other tables may have a decimal comma in it, but no point.
+  void expect_comma();
+
   /// Whether it is text of which nearly every row has its own, or dates, and nobody said that these are
   /// categories.
   bool names_rows() const;
@@ -73,6 +76,7 @@ class TableColumn {
   bool read_number(std::string_view field, float& number);
   float category_of(std::string_view field);
   void count_number(std::string_view field);
+  void refuse_numbers();
   [[noreturn]] void fail(const std::string& problem) const;
 
   FeatureColumn feature_;
@@ -83,9 +87,8 @@ class TableColumn {
   bool takes_comma_, has_point_ = false;
   std::string thousands_;
   double lowest_ = std::numeric_limits<double>::infinity(), highest_ = -lowest_;  // of the numbers
-  std::size_t numbers_ = 0;      // among categories that nobody has listed
-  std::string first_text_;       // in such a column
-  RowPlace first_text_place_{};  // where that is
+  std::size_t numbers_ = 0;  // among categories that nobody has listed
+  RowPlace first_place_{};   // of the first value of such a column
   bool is_known_ = false;
   bool is_listed_ = false;          // as categorical
   bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value
@@ -95,8 +98,9 @@ class TableColumn {
 
 /// Throws DataError, which `name` begins, for columns of ids, dates or free text, for points that may
 /// separate thousands next to decimal commas, and for numbers that float32 cannot tell apart. Adds to `notes`
-/// which columns have decimal commas or are constant. Requires finished columns.
-void check_columns(std::span<const TableColumn> columns, const ReadOptions& options, const std::string& name,
+/// which columns have decimal commas or are constant; if any has commas, all others expect them. Requires
+/// finished columns.
+void check_columns(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
                    std::vector<std::string>& notes);
 
 }  // namespace sweep
