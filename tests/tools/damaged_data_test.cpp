@@ -140,6 +140,14 @@ std::vector<Kind> kinds_of_damage() {
            },
        .says = "data/train-images-idx3-ubyte: cannot open: Permission denied",
        .obeys_permissions = true},
+      {.name = "UnreadableTable",
+       .fate = Fate::kRefused,
+       .write =
+           [](const SweepFolder& folder) {
+             fs::permissions(folder.write("data", "x,label\n1,a\n"), fs::perms::none);
+           },
+       .says = "data: cannot open: Permission denied",
+       .obeys_permissions = true},
 
       // IDX.
       {"CutGzip", Fate::kRefused, idx_images([] { return cut(test::gzip(images())); }, ".gz"),
