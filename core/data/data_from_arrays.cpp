@@ -199,6 +199,7 @@ void check_same_form(const ArrayPair& train, const ArrayPair& other, const Datas
 }
 
 void check_array(const NamedArray& array) {
+  if (!array.problem.empty()) throw DataError(array.problem);
   const bool is_positive = std::ranges::all_of(array.shape, [](std::int64_t extent) { return extent >= 1; });
   if (array.shape.empty() || !is_positive)
     throw DataError(array.where + " holds no samples: its shape is " + to_string(array.shape));
@@ -369,10 +370,9 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
   set_where(*found, name);
   check_array(*found);
   // The network's shape says where the channels are.
-  Shape shape = sample_shape(*found, false);
-  const bool channels_last = found->shape.size() == 4 && shape != wanted;
-  if (channels_last) shape = sample_shape(*found, true);
-  check_trained_shape(shape, wanted, name);
+  const Shape shape = sample_shape(*found, false);
+  const bool channels_last = shape != wanted && sample_shape(*found, true) == wanted;
+  if (!channels_last) check_trained_shape(shape, wanted, name);
   return take_samples(*found, missing, channels_last);
 }
 

@@ -28,7 +28,8 @@ void check(const NamedArray& array) {
 
 // Throws DataError for arrays that make no data set.
 Dataset data_set(std::vector<NamedArray> arrays, const DatasetSpec& spec = {}) {
-  for (const NamedArray& array : arrays) check(array);
+  for (const NamedArray& array : arrays)
+    if (array.problem.empty()) check(array);
   return data_from_arrays({std::move(arrays)}, spec, "FILE");
 }
 

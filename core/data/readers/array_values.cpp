@@ -144,6 +144,7 @@ std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, 
 std::span<const TypeRow> type_rows() { return kTypeRows; }
 
 void ByteSource::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
+void ByteSource::refuse(const std::string& problem) const { throw UnusableArray(name + ": " + problem); }
 
 ByteSource source_of(InputFile& file) {
   return {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.max_content(), file.name()};
@@ -163,8 +164,8 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   for (const std::int64_t extent : layout.shape) {
     too_many = too_many || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count);
   }
-  if (!too_many && count == 0) source.fail("holds nothing: its shape is " + to_string(layout.shape));
-  if (layout.shape.empty()) source.fail("holds a single number, expected an array");
+  if (!too_many && count == 0) source.refuse("holds nothing: its shape is " + to_string(layout.shape));
+  if (layout.shape.empty()) source.refuse("holds a single number, expected an array");
   if (too_many || count > source.max_bytes / type.bytes) {
     source.fail("is cut short: its header promises " + to_string(layout.shape) + " values of " +
                 std::to_string(type.bytes) +

@@ -7,11 +7,17 @@
 #include <span>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
 
 namespace sweep {
+
+/// An array is whole, but its values are of no use: of another type, none at all, or a single one.
+struct UnusableArray : DataError {
+  using DataError::DataError;
+};
 
 /// The bytes of an array file, which come from a file or from a member of an archive.
 struct ByteSource {
@@ -22,6 +28,7 @@ struct ByteSource {
 
   /// Throws DataError: `name` and what is wrong with it.
   [[noreturn]] void fail(const std::string& problem) const;
+  [[noreturn]] void refuse(const std::string& problem) const;  // the same as an UnusableArray
 };
 
 /// The content of `file`, which must outlive it.
@@ -49,9 +56,10 @@ struct ArrayLayout {
   Shape shape;
 };
 
-/// Reads the values of an array; see ArrayValues for what they become. Throws DataError for a shape that
-/// holds nothing or a single number, if the source ends before the last value, for an integer of more than 63
-/// bits, and for a float64 too large for float32. Memory is taken only for what the source can hold.
+/// Reads the values of an array; see ArrayValues for what they become. Throws UnusableArray for a shape that
+/// holds nothing or a single number, DataError if the source ends before the last value, for an integer of
+/// more than 63 bits, and for a float64 too large for float32. Memory is taken only for what the source can
+/// hold.
 ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout);
 
 /// Throws DataError if more follows the values of `shape`. The attempt to read on also has a compressed

@@ -44,7 +44,8 @@ struct NamedArray {
   std::string name;
   Shape shape;
   ArrayValues values;
-  std::string where = {};  // starts messages about it; empty: the source's name, and its own
+  std::string where = {};    // starts messages about it; empty: the source's name, and its own
+  std::string problem = {};  // why it has no values, which matters only if they are needed
 };
 
 /// A part of a data set, and the words for it: at the beginning or end of an array's name, in a table's

@@ -46,12 +46,12 @@ void set_type(const std::string& type, ArrayLayout& layout, const ByteSource& so
   layout.big_endian = code.starts_with('>');
   if (code.find_first_of("<>|=") == 0) code.remove_prefix(1);
   if (code.starts_with('O')) {
-    source.fail(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
-                kAllowed);
+    source.refuse(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
+                  kAllowed);
   }
   const auto found = std::ranges::find(kTypeCodes, code, &std::pair<std::string_view, TensorType>::first);
   if (found == std::end(kTypeCodes))
-    source.fail("holds values of type " + quoted_name(type) + "; " + kAllowed);
+    source.refuse("holds values of type " + quoted_name(type) + "; " + kAllowed);
   layout.type = found->second;
 }
 
@@ -72,7 +72,7 @@ Shape parse_shape(const nlohmann::json& json, const ByteSource& source) {
 ArrayLayout parse_header(std::string_view text, const ByteSource& source) {
   if (!text.starts_with('{')) source.fail("the header is damaged: expected '{'");
   if (text.find("'descr': [") != std::string_view::npos)
-    source.fail(std::string("holds structures with fields; ") + kAllowed);
+    source.refuse(std::string("holds structures with fields; ") + kAllowed);
   const nlohmann::json header = nlohmann::json::parse(as_json(text), nullptr, false);
   if (!header.is_object()) source.fail("the header is damaged: it is no dictionary");
   ArrayLayout layout;

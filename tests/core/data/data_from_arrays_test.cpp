@@ -83,7 +83,10 @@ TEST(SamplesFromArrays, FindTheChannelsByTheNetworksShape) {
   };
   EXPECT_EQ(pixel({6, 5, 2}, 1), 7);
   EXPECT_EQ(pixel({2, 6, 5}, 30), 7) << "the second channel";
-  EXPECT_THROW(pixel({5, 6, 2}, 0), DataError);
+  EXPECT_EQ(message_of<DataError>([&] {
+              pixel({5, 6, 2}, 0);
+            }),
+            "FILE: its samples are [6, 5, 2], those that the network was trained on [5, 6, 2]");
 }
 
 TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
