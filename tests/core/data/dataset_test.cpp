@@ -143,6 +143,11 @@ TEST_F(LoadDataset, ChecksTheNormalisation) {
   EXPECT_EQ(transform_error({{0.5f, 0.5f, 0.5f}, {1, 1, 1}}),
             "normalize has 3 means and 3 standard deviations, but the images have 1 channel: give one of "
             "each per channel");
+  const fs::path table = directory_.write("t.csv", "x,y,label\n1,2,a\n3,4,b\n");
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                load_dataset({.path = table, .transform = {{0}, {1}}});
+              }),
+              HasSubstr("but the samples have 2 features: give one of each per feature"));
   EXPECT_THAT(transform_error({{0.5f}, {}}), HasSubstr("1 means and 0 standard deviations"));
   EXPECT_THAT(transform_error({{}, {1}}), HasSubstr("0 means and 1 standard deviations"));
   EXPECT_THAT(transform_error({{0.5f}, {0}}), HasSubstr("std must be greater than 0, found 0"));
