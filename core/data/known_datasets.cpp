@@ -99,9 +99,7 @@ std::string missing_reason(const fs::path& path, std::string_view format) {
   std::error_code error;
   if (!fs::exists(path, error)) return "no such directory";
   if (!fs::is_directory(path, error)) return "not a directory";
-  if (format.empty()) {
-    return recognise_format(path) != nullptr ? "" : "holds no data of a known format";
-  }
+  if (format.empty()) return recognise_format(path) != nullptr ? "" : "holds no data of a known format";
   const DataFormat& row = require_format(format);
   return row.recognise(path) ? "" : "not " + std::string(row.description);
 }
@@ -135,8 +133,7 @@ std::span<const std::string> known_dataset_names() {
 }
 
 const KnownDataset* find_known_dataset(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kKnownDatasets), std::end(kKnownDatasets),
-                                   [&](const KnownDataset& known) { return known.name == name; });
+  const auto* found = std::ranges::find(kKnownDatasets, name, &KnownDataset::name);
   return found == std::end(kKnownDatasets) ? nullptr : found;
 }
 

@@ -1,6 +1,5 @@
 #include "core/data/unlabelled_samples.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -20,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPicturesAtOnce = 512;
-
-bool starts_picture(const fs::path& path) {
-  const std::string start = first_bytes(path, 18);
-  return starts_image({reinterpret_cast<const std::uint8_t*>(start.data()), start.size()});
-}
 
 // A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
 void check_type(bool bytes, const SampleFormat& format, const std::string& name) {
@@ -90,7 +84,8 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   open_regular_file(path);  // says why it cannot be read
   const DataFormat* row = recognise_format(path);
   const bool is_array = row != nullptr && !row->is_table;
-  if (!is_array && starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
+  if (!is_array && starts_image(first_bytes(path, 32)))
+    throw DataError(path.string() + ": " + why_no_pictures(format));
   if (!is_array && !format.columns.empty()) row = &require_format("csv");
   if (is_array || !format.columns.empty()) return read_samples(path, *row, format, take, skip);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
@@ -115,7 +110,8 @@ void take_pictures(std::vector<ImageEntry>& pictures, const SampleFormat& format
   if (!names.empty()) take(std::move(pixels), std::move(names));
 }
 
-// Adds the files in `folder` to `files`. Links to folders are not followed, so there are no circles.
+// Adds the files in `folder` to `files`, sorted by their paths. Links to folders are not followed, so there
+// are no circles.
 void add_files(const fs::path& folder, std::vector<fs::path>& files,
                const std::function<void(SkippedFile)>& skip) {
   std::string problem;
@@ -136,7 +132,6 @@ std::vector<fs::path> expanded(const fs::path& path, const std::function<void(Sk
   if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
   add_files(path, files, skip);
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -151,7 +146,7 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
     const std::vector<fs::path> inside = expanded(given, skip);
     if (inside.empty()) skip({given, "holds no files"});
     for (const fs::path& path : inside) {
-      if (takes_pictures && starts_picture(path)) {
+      if (takes_pictures && starts_image(first_bytes(path, 32))) {
         pictures.push_back({.path = path});
         if (pictures.size() == kPicturesAtOnce) flush();
         continue;

@@ -53,18 +53,7 @@ Arguments arguments_of(const LossOptions& loss) {
   return arguments;
 }
 
-bool accepts_regression(LossOptions::Kind kind) {
-  switch (kind) {
-    case LossOptions::Kind::kCrossEntropy:
-      return false;
-    case LossOptions::Kind::kMse:
-    case LossOptions::Kind::kL1:
-    case LossOptions::Kind::kSmoothL1:
-    case LossOptions::Kind::kBceWithLogits:
-      break;
-  }
-  return true;
-}
+bool accepts_regression(LossOptions::Kind kind) { return kind != LossOptions::Kind::kCrossEntropy; }
 
 std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes) {
   return kind == LossOptions::Kind::kBceWithLogits && classes == 2 ? 1 : classes;

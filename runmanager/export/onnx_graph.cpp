@@ -48,23 +48,17 @@ void set_window(NodeProto& node, const layers::Window& window) {
   set_integers(node, "pads", {padding[0], padding[1], padding[0], padding[1]});  // top, left, bottom, right
 }
 
-// [out, in]: row i averages the inputs floor(i in / out) … ceil((i + 1) in / out) − 1, as PyTorch's adaptive
-// pooling does in each direction.
-std::vector<float> averaging_matrix(std::int64_t in, std::int64_t out) {
+// [out, in], or its transpose: row i averages the inputs floor(i in / out) … ceil((i + 1) in / out) − 1, as
+// PyTorch's adaptive pooling does in each direction.
+std::vector<float> averaging_matrix(std::int64_t in, std::int64_t out, bool transposed) {
   std::vector<float> matrix(static_cast<std::size_t>(in * out));
   for (std::int64_t i = 0; i < out; ++i) {
     const std::int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
     for (std::int64_t j = begin; j < end; ++j)
-      matrix[static_cast<std::size_t>(i * in + j)] = 1.0f / static_cast<float>(end - begin);
+      matrix[static_cast<std::size_t>(transposed ? j * out + i : i * in + j)] =
+          1.0f / static_cast<float>(end - begin);
   }
   return matrix;
-}
-
-std::vector<float> transposed(const std::vector<float>& matrix, std::int64_t rows) {
-  const auto height = static_cast<std::size_t>(rows), width = matrix.size() / height;
-  std::vector<float> result(matrix.size());
-  for (std::size_t i = 0; i < matrix.size(); ++i) result[i % width * height + i / width] = matrix[i];
-  return result;
 }
 
 class GraphBuilder {
@@ -178,11 +172,11 @@ class GraphBuilder {
       return pool.output(0);
     }
     const std::string& name = layer.name;
-    const std::vector<float> across = transposed(averaging_matrix(width, columns), columns);
+    const std::vector<float> across = averaging_matrix(width, columns, true),
+                             down = averaging_matrix(height, rows, false);
     const std::string averaged = apply("MatMul", name + "/columns",
                                        {input, constant(name + "/columns/matrix", {width, columns}, across)});
-    return apply("MatMul", name,
-                 {constant(name + "/rows/matrix", {rows, height}, averaging_matrix(height, rows)), averaged});
+    return apply("MatMul", name, {constant(name + "/rows/matrix", {rows, height}, down), averaged});
   }
 
   // x Φ(x) = x (erf(x / √2) + 1) / 2: the operator itself is in newer operator sets only.

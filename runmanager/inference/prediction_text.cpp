@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/text/json_output.h"
@@ -39,25 +40,20 @@ std::vector<std::size_t> largest_places(std::span<const float> values, std::size
 
 // The right numbers are next to those that are predicted, in CSV before all of them.
 TextTable number_table(const Predictions& predictions, const Predictor& predictor, bool is_csv) {
-  TextTable table({"sample"});
-  const bool has_right = !predictions.targets.empty();
+  const std::vector<float>&predicted = predictions.values, &right = predictions.targets;
   const std::vector<std::string>& names = predictor.names();
-  for (std::size_t c = 0; has_right && is_csv && c < names.size(); ++c)
-    table.add_column(names[c] + " (right)");
-  for (const std::string& name : names) {
-    table.add_column(name);
-    if (has_right && !is_csv) table.add_column(name + " (right)");
+  std::vector<std::pair<const std::vector<float>*, std::size_t>> columns;
+  for (std::size_t c = 0; is_csv && !right.empty() && c < names.size(); ++c) columns.emplace_back(&right, c);
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    columns.emplace_back(&predicted, c);
+    if (!is_csv && !right.empty()) columns.emplace_back(&right, c);
   }
+  TextTable table({"sample"});
+  for (const auto& [values, c] : columns) table.add_column(names[c] + (values == &right ? " (right)" : ""));
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     std::vector<std::string> row = {predictions.samples[i]};
-    const auto add = [&](const std::vector<float>& values, std::size_t c) {
-      row.push_back(value_text(predictor.kind(), values[i * names.size() + c], is_csv));
-    };
-    for (std::size_t c = 0; has_right && is_csv && c < names.size(); ++c) add(predictions.targets, c);
-    for (std::size_t c = 0; c < names.size(); ++c) {
-      add(predictions.values, c);
-      if (has_right && !is_csv) add(predictions.targets, c);
-    }
+    for (const auto& [values, c] : columns)
+      row.push_back(value_text(predictor.kind(), (*values)[i * names.size() + c], is_csv));
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -86,20 +86,13 @@ std::vector<float> Predictor::predict(const Subset& samples) {
 }
 
 std::vector<float> Predictor::from_outputs(std::vector<float> outputs) const {
-  const bool is_bce = run_.config.loss.kind == LossOptions::Kind::kBceWithLogits;
-  switch (kind_) {
-    case PredictionKind::kScores:
-      return class_outputs(std::move(outputs), element_count(run_.network->output()),
-                           run_.samples.class_names.size());
-    case PredictionKind::kProbabilities:
-      return softmax_rows(class_outputs(std::move(outputs), element_count(run_.network->output()),
-                                        run_.samples.class_names.size()),
-                          names_.size());
-    case PredictionKind::kSigmoids:
-    case PredictionKind::kNumbers:
-      return is_bce ? sigmoids_of(std::move(outputs)) : outputs;
+  if (kind_ == PredictionKind::kSigmoids || kind_ == PredictionKind::kNumbers) {
+    const bool is_bce = run_.config.loss.kind == LossOptions::Kind::kBceWithLogits;
+    return is_bce ? sigmoids_of(std::move(outputs)) : outputs;
   }
-  return outputs;
+  std::vector<float> scores = class_outputs(std::move(outputs), element_count(run_.network->output()),
+                                            run_.samples.class_names.size());
+  return kind_ == PredictionKind::kScores ? scores : softmax_rows(std::move(scores), names_.size());
 }
 
 }  // namespace sweep

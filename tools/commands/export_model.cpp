@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -53,11 +55,8 @@ std::string usage(const LoadedRun& run) {
     input += "; channels in the data's order, which is red, green, blue of pictures";
   if (!samples.columns.empty()) {
     std::vector<std::string> names;
-    for (const FeatureColumn& column : samples.columns) {
-      if (!column.one_hot) names.push_back(column.name);
-      for (const std::string& category : column.one_hot ? column.categories : std::vector<std::string>())
-        names.push_back(column.name + "=" + category);
-    }
+    for (const FeatureColumn& column : samples.columns)
+      std::ranges::move(column.feature_names(), std::back_inserter(names));
     input += fmt::format(": {}", fmt::join(names, ", "));
   }
   return fmt::format("input   float32 {}: {}\noutput  float32 {}: {}\n", extents(samples.shape), input,

@@ -121,17 +121,13 @@ std::size_t predict_dataset(const PredictOptions& options, const LoadedRun& run,
     const Subset piece = samples.part(done, std::min(end - done, kSamplesAtOnce));
     Predictions predictions;
     predictions.values = predictor.predict(piece);
-    std::vector<std::int32_t> labels;
+    for (std::size_t i = 0; i < piece.count; ++i)
+      predictions.samples.push_back(fmt::format("{}[{}]", part, done + i));
     if (predictor.kind() == PredictionKind::kNumbers) {
       predictions.targets = piece.numbers();
     } else {
-      labels = piece.labels();
-    }
-    for (std::size_t i = 0; i < piece.count; ++i) {
-      predictions.samples.push_back(fmt::format("{}[{}]", part, done + i));
-      if (predictor.kind() != PredictionKind::kNumbers) {
-        predictions.labels.push_back(predictor.names()[static_cast<std::size_t>(labels[i])]);
-      }
+      for (const std::int32_t label : piece.labels())
+        predictions.labels.push_back(predictor.names()[static_cast<std::size_t>(label)]);
     }
     done += piece.count;
     output.add(std::move(predictions));

@@ -59,14 +59,12 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
   const std::string text(bytes.begin(), bytes.end());
   for (std::string_view line : lines_of(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!is_utf8(line)) throw DataError(path.string() + ": a name of a class is not UTF-8");
     if (!line.empty()) names.emplace_back(line);
   }
   if (names.size() != classes) {
     throw DataError(path.string() + ": holds " + std::to_string(names.size()) +
                     " names of classes, expected " + std::to_string(classes));
-  }
-  for (const std::string& name : names) {
-    if (!is_utf8(name)) throw DataError(path.string() + ": a name of a class is not UTF-8");
   }
   return names;
 }

@@ -150,9 +150,7 @@ bool holds_images(const fs::path& path) {
     int probes = 0;
     for (const std::string& name : visible_names(path / folder, problem)) {
       if (++probes > kMaxProbes) break;
-      const std::string start = first_bytes(path / folder / name, 32);
-      if (starts_image(std::span(reinterpret_cast<const std::uint8_t*>(start.data()), start.size())))
-        return true;
+      if (starts_image(first_bytes(path / folder / name, 32))) return true;
     }
   }
   return false;

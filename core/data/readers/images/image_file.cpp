@@ -138,8 +138,9 @@ void EncodedImage::check_size(std::uint64_t height, std::uint64_t width) const {
   }
 }
 
-bool starts_image(std::span<const std::uint8_t> start) {
-  return std::ranges::any_of(kDecoders, [&](const ImageFormat& row) { return row.recognise(start); });
+bool starts_image(std::string_view start) {
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(start.data()), start.size());
+  return std::ranges::any_of(kDecoders, [&](const ImageFormat& row) { return row.recognise(bytes); });
 }
 
 std::string image_formats() { return can_decode_webp() ? "JPEG, PNG, WebP" : "JPEG, PNG"; }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sweep {
@@ -48,7 +49,7 @@ inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name);
 
 /// Whether `start`, at least the first 12 bytes of a file, looks like an image that decode_image() knows.
-bool starts_image(std::span<const std::uint8_t> start);
+bool starts_image(std::string_view start);
 
 /// "JPEG, PNG, WebP": what this build can decode.
 std::string image_formats();
