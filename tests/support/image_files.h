@@ -118,18 +118,20 @@ inline std::string png_file(const Pixels& pixels, const PngOptions& options = {}
   return file;
 }
 
+/// A chunk of a PNG file.
+inline std::string png_chunk(const std::string& type, const std::string& content) {
+  const std::string body = type + content;
+  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return big_endian(content.size(), 4) + body + big_endian(crc, 4);
+}
+
 /// A PNG file of one chunk of data, which may be anything. `colour`: 0 for gray, 2 for colours.
 inline std::string png_with(std::uint32_t width, std::uint32_t height, unsigned bits, unsigned colour,
                             const std::string& deflated) {
-  const auto chunk = [](const std::string& type, const std::string& content) {
-    const std::string body = type + content;
-    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-    return big_endian(content.size(), 4) + body + big_endian(crc, 4);
-  };
   return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR", big_endian(width, 4) + big_endian(height, 4) + big_endian(bits, 1) +
-                           big_endian(colour, 1) + std::string(3, '\0')) +
-         chunk("IDAT", deflated) + chunk("IEND", "");
+         png_chunk("IHDR", big_endian(width, 4) + big_endian(height, 4) + big_endian(bits, 1) +
+                               big_endian(colour, 1) + std::string(3, '\0')) +
+         png_chunk("IDAT", deflated) + png_chunk("IEND", "");
 }
 
 }  // namespace sweep::test

@@ -20,6 +20,7 @@ void check(int result, const EncodedImage& file) {
   if (result != 0) file.fail(std::string("the PNG data is damaged: ") + spng_strerror(result));
 }
 
+// As the chunks say that have been read so far.
 int orientation(spng_ctx* context) {
   spng_exif exif{};
   if (spng_get_exif(context, &exif) != 0) return 1;
@@ -43,10 +44,11 @@ StoredImage decode_png(const EncodedImage& file) {
   }
   const bool gray = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE && header.bit_depth <= 8;
   const std::size_t channels = gray ? 1 : 3;
-  const int turned = orientation(context.get());
+  int turned = orientation(context.get());
   std::vector<std::uint8_t> pixels(channels * header.width * header.height);
   check(spng_decode_image(context.get(), pixels.data(), pixels.size(), gray ? SPNG_FMT_G8 : SPNG_FMT_RGB8, 0),
         file);
+  if (turned == 1 && spng_decode_chunks(context.get()) == 0) turned = orientation(context.get());
   return {{header.height, header.width}, channels, std::move(pixels), turned};
 }
 
