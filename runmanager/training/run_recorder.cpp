@@ -1,8 +1,11 @@
 #include "runmanager/training/run_recorder.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -302,9 +305,8 @@ void remove_end(const std::filesystem::path& directory) {
   for (auto payload = reader.next(); payload && !is_end(*payload); payload = reader.next())
     begin = reader.position();
   if (begin == reader.position()) return;
-  std::error_code error;
-  std::filesystem::resize_file(newest, begin, error);
-  if (error) throw IoError(fmt::format("{}: cannot be cut: {}", newest.string(), error.message()));
+  if (retry_interrupted([&] { return ::truncate(newest.c_str(), static_cast<off_t>(begin)); }) != 0)
+    throw IoError(fmt::format("{}: cannot be cut: {}", newest.string(), std::strerror(errno)));
 }
 
 // Replaces the end of the session, with the reason, in what others have written.

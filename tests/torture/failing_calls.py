@@ -3,7 +3,6 @@ the sweep and in its workers; in a new sweep and in one that goes on."""
 
 import collections
 import errno
-import itertools
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -35,19 +34,18 @@ def kinds():
                 yield function, error, "short-always" if error == "short" else "fail-always"
 
 
-def series_name(template, role, function, error, action):
-    return f"{'resumed' if template else 'new'} sweep, {role}, {function} {action} {error}"
-
-
 class FailingCalls:
-    def __init__(self, torture):
-        self.torture = torture
+    def __init__(self, torture, what="sweep"):
+        self.torture, self.what = torture, what
         self.half = torture.half_done()
+
+    def series_name(self, template, role, function, error, action):
+        return f"{'resumed' if template else 'new'} {self.what}, {role}, {function} {action} {error}"
 
     def fail_at(self, call, template, role, function, error, action):
         """The exit code; None if the call was not made at all."""
         torture = self.torture
-        what = f"{series_name(template, role, function, error, action)}, call {call}"
+        what = f"{self.series_name(template, role, function, error, action)}, call {call}"
         logdir = what.replace(", ", "-").replace(" ", "-")
         if template:
             shutil.copytree(template, torture.directory / logdir)
@@ -75,7 +73,7 @@ class FailingCalls:
             if None in results:
                 break
         if last > 0:
-            print(f"{series_name(*kind)}: {sum(codes.values())} calls up to the {last}th, exit codes "
+            print(f"{self.series_name(*kind)}: {sum(codes.values())} calls up to the {last}th, exit codes "
                   f"{dict(sorted(codes.items()))}", flush=True)
         return sum(codes.values())
 
@@ -96,14 +94,17 @@ def chunks(kind, every, size):
             calls = []
 
 
-def fail_each(torture, every, only, jobs):
-    """Every `every`th call of each function, in all series with `only` in their name."""
-    failing = FailingCalls(torture)
+def fail_each(torture, search, every, only, jobs):
+    """Every `every`th call of each function, in all series with `only` in their name. Of a search only what is harmless: other errors
+    may end a trial, and others then follow."""
+    of_sweep, of_search = FailingCalls(torture), FailingCalls(search, "search")
+    starts = [(of_sweep, template, role, kinds()) for template in (None, of_sweep.half) for role in ("parent", "worker")]
+    starts += [(of_search, None, role, (kind for kind in kinds() if kind[1] in HARMLESS)) for role in ("parent", "worker")]
     count = 0
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-        for template, role in itertools.product((None, failing.half), ("parent", "worker")):
-            for kind in kinds():
-                if only in series_name(template, role, *kind):
+        for failing, template, role, ways in starts:
+            for kind in ways:
+                if only in failing.series_name(template, role, *kind):
                     count += failing.series(pool, (template, role, *kind), every)
     print(f"{count} failing calls", flush=True)
 
