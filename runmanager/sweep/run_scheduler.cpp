@@ -84,6 +84,7 @@ class RunScheduler {
     std::deque<double> intervals;  // seconds from the event before to each of the last batches
     int threads = 0;
     bool stop_requested = false;
+    bool has_begun = false;             // and so made the run's directory
     bool writes_files = false;          // A disk may take any time, so the run is not said to hang.
     std::string kill_reason = "";       // why its process was killed; "": it was not
     std::vector<std::string> own_gpus;  // of gpus_, while it is active
@@ -170,7 +171,7 @@ class RunScheduler {
     slot.threads = threads_of(slot, active);
     slot.begin = slot.last_event = options_.clock();
     slot.intervals.clear();
-    slot.stop_requested = slot.writes_files = false;
+    slot.stop_requested = slot.has_begun = slot.writes_files = false;
     slot.kill_reason.clear();
     const RunNeeds& needs = attempt.run->needs;
     if (is_on_gpus(needs)) slot.gpus = needs.devices;
@@ -224,6 +225,7 @@ class RunScheduler {
       slot.intervals.push_back(now - slot.last_event);
     }
     slot.last_event = now;
+    slot.has_begun = true;
     const auto* const phase = std::get_if<RunPhase>(&event);
     slot.writes_files = phase != nullptr && phase->name == kWritesFiles;
     recorder_.take(slot.run().run, event);
@@ -287,7 +289,7 @@ class RunScheduler {
     }
     if (error) return false;
     options_.check_directory();
-    return true;
+    return slot.has_begun;
   }
 
   // The run of the slot has its record for this attempt. Decides what follows: another attempt, or the end.

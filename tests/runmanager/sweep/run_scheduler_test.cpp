@@ -12,7 +12,7 @@
 namespace sweep::run_scheduler_test {
 
 // What one attempt to train a run does.
-enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kWriteSlowly, kFailWriting };
+enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kWriteSlowly, kFailWriting, kFailToBegin };
 
 class ScriptedExecutor final : public RunExecutor {
  public:
@@ -51,6 +51,7 @@ class ScriptedExecutor final : public RunExecutor {
     }
     Attempt attempt = active;
     active_.erase(slot);
+    if (attempt.act == Act::kFailToBegin) return report(UnwritableRun{"run0: cannot be prepared"});
     report(RunPlan{.name = attempt.record.name, .epochs = 1});
     if (attempt.act == Act::kLoseProcess) return report(LostRun{"its worker was lost: killed by SIGSEGV"});
     if (attempt.act == Act::kFailWriting) return report(UnwritableRun{"checkpoint: cannot create"});
@@ -260,6 +261,11 @@ TEST_F(RunSchedulerTest, OnlyFailsTheRunWhoseDirectoryIsBeingRemoved) {
 TEST_F(RunSchedulerTest, EndsTheSweepIfARunCannotWriteToItsDirectory) {
   std::filesystem::create_directories(directory_.path() / "run0");
   ScriptedExecutor executor(seconds_, {{0, {Act::kFailWriting}}});
+  EXPECT_THROW(schedule(2, executor), IoError);
+}
+
+TEST_F(RunSchedulerTest, EndsTheSweepIfARunsDirectoryCannotBeMade) {
+  ScriptedExecutor executor(seconds_, {{0, {Act::kFailToBegin}}});
   EXPECT_THROW(schedule(2, executor), IoError);
 }
 
