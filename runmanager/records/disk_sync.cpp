@@ -21,7 +21,7 @@ struct Files {
 
 void add_files(const std::filesystem::path& directory, Files& files) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+  for (const auto& entry : directory_entries(directory)) {
     const std::filesystem::path& path = entry.path();
     if (!entry.is_regular_file(error) || path.extension() == ".tmp") continue;
     (tbwriter::is_event_file_name(path.filename().string()) ? files.events : files.others).push_back(path);

@@ -13,10 +13,6 @@
 namespace sweep {
 namespace {
 
-bool is_events_file(const std::filesystem::path& path) {
-  return path.filename().string().find("tfevents") != std::string::npos;  // TensorBoard's criterion
-}
-
 // "run.json.4711.tmp": a name that write_file_atomically() makes.
 bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
@@ -35,6 +31,17 @@ bool is_temporary(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::directory_entry> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error))
+    entries.push_back(*it);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw IoError(directory.string() + ": cannot list: " + error.message());
+  return entries;
+}
+
 void check_is_own_directory(const std::filesystem::path& directory) {
   std::error_code error;
   if (std::filesystem::is_symlink(std::filesystem::symlink_status(directory, error))) {
@@ -49,7 +56,7 @@ void prepare_run_directory(const std::filesystem::path& directory, const std::fu
   try {
     std::filesystem::create_directories(directory);
     std::vector<std::filesystem::path> old;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    for (const auto& entry : directory_entries(directory)) {
       const std::string name = entry.path().filename().string();
       const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
                         name == kCheckpointFile || name == kPreviousCheckpointFile || name == kBestFile ||
@@ -69,7 +76,7 @@ void prepare_run_directory(const std::filesystem::path& directory, const std::fu
 void remove_temporaries(const std::filesystem::path& directory) {
   check_is_own_directory(directory);
   try {
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    for (const auto& entry : directory_entries(directory)) {
       if (is_temporary(entry.path().filename().string())) std::filesystem::remove(entry.path());
     }
   } catch (const std::filesystem::filesystem_error& error) {
@@ -78,11 +85,7 @@ void remove_temporaries(const std::filesystem::path& directory) {
 }
 
 bool has_events(const std::filesystem::path& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (is_events_file(entry.path())) return true;
-  }
-  return false;
+  return !tbwriter::list_event_files(directory).empty();
 }
 
 std::vector<std::string> own_event_files(const std::filesystem::path& run_directory) {

@@ -39,6 +39,11 @@ inline constexpr const char* kResults = "results";
 inline constexpr const char* kReportFile = "report.html";
 /// Begins the names of copies of events files that are not complete yet; they end in ".tmp".
 inline constexpr const char* kEventsCopy = "copy-of-events.";
+
+/// Returns what is in `directory`, in any order; nothing if there is no such directory. Throws IoError,
+/// naming it and the reason.
+std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory);
+
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change
 /// a directory that is not this run's.
 void check_is_own_directory(const std::filesystem::path& directory);
@@ -55,7 +60,7 @@ void prepare_run_directory(const std::filesystem::path& directory,
 /// IoError as prepare_run_directory() does.
 void remove_temporaries(const std::filesystem::path& directory);
 
-/// Whether the directory holds an events file.
+/// Whether the directory holds an events file. Throws IoError if it cannot be listed.
 bool has_events(const std::filesystem::path& directory);
 
 /// The names of the events files in `run_directory` that this program has written, sorted. Throws IoError.

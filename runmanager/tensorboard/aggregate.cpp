@@ -95,17 +95,12 @@ std::vector<std::string> AggregateRuns::written() const {
 
 // Combinations have other names when the sweep has another axis.
 void AggregateRuns::remove_old() const {
-  std::error_code missing;
-  fs::directory_iterator entries(directory_, missing);
-  if (missing) return;
   std::set<std::string> wanted;
   for (const Combination& combination : combinations_) wanted.insert(combination.group.name);
-  std::vector<fs::path> old;
-  for (const fs::directory_entry& entry : entries) {
+  for (const fs::directory_entry& entry : directory_entries(directory_)) {
     if (!entry.is_symlink() && entry.is_directory() && !wanted.contains(entry.path().filename().string()))
-      old.push_back(entry.path());
+      remove_run(entry.path());
   }
-  for (const fs::path& path : old) remove_run(path);
   std::error_code not_empty;
   fs::remove(directory_, not_empty);
 }

@@ -202,10 +202,7 @@ struct UnclaimedRuns {
 UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
                              const std::function<bool(const std::string&)>& may_be) {
   UnclaimedRuns unclaimed;
-  std::error_code error;
-  fs::directory_iterator entries(sweep_directory, error);
-  if (error) return unclaimed;
-  for (const fs::directory_entry& entry : entries) {
+  for (const fs::directory_entry& entry : directory_entries(sweep_directory)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_symlink() || !entry.is_directory() || !may_be(name) || is_replaced_name(name)) continue;
     std::optional<RunRecord> record;

@@ -47,7 +47,7 @@ bool has_run_set_aside(const fs::path& sweep_directory, const std::string& run) 
 void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& run) {
   std::error_code error;
   std::vector<fs::path> aside;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory, error)) {
+  for (const fs::directory_entry& entry : directory_entries(sweep_directory)) {
     const std::string name = entry.path().filename().string();
     if (is_replaced_name(name) && name.substr(0, name.rfind(kReplaced)) == run && !entry.is_symlink())
       aside.push_back(entry.path());
@@ -84,8 +84,7 @@ void adopt_run(const fs::path& sweep_directory, const std::string& directory, co
 // Until the files of the new run are on the disk, a power cut would leave none that is whole.
 void remove_replaced_runs(const fs::path& sweep_directory, const std::string& run) {
   std::vector<fs::path> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory / run, error)) {
+  for (const fs::directory_entry& entry : directory_entries(sweep_directory / run)) {
     if (!entry.is_symlink() && entry.is_regular_file()) files.push_back(entry.path());
   }
   sync_files(files);
@@ -134,7 +133,7 @@ struct AttemptFile {
 
 std::vector<AttemptFile> attempt_files(const fs::path& run_directory) {
   std::vector<AttemptFile> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_directory)) {
+  for (const fs::directory_entry& entry : directory_entries(run_directory)) {
     const std::string name = entry.path().filename().string();
     std::smatch parts;
     if (entry.is_symlink() || !std::regex_match(name, parts, name_of_attempt())) continue;
@@ -163,7 +162,7 @@ void adopt_attempts(const fs::path& sweep_directory) {
   std::error_code error;
   if (fs::symlink_status(claims, error).type() != fs::file_type::directory) return;
   try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory)) {
+    for (const fs::directory_entry& entry : directory_entries(sweep_directory)) {
       if (!entry.is_symlink() && entry.is_directory() && entry.path() != claims) adopt_newest(entry.path());
     }
     fs::remove_all(claims);

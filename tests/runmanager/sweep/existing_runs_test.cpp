@@ -1,8 +1,10 @@
 // What becomes of finished runs when a sweep is started again after its file, its command line or its data
 // have changed.
 
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "tests/runmanager/sweep/search_fixture.h"
 #include "tests/support/reference_data.h"
+#include "tests/support/resource_limit.h"
 
 namespace sweep::existing_runs_test {
 
@@ -130,6 +132,17 @@ TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
   EXPECT_THAT(refusal(),
               ::testing::ContainsRegex(
                   "data: train-images-idx3-ubyte [0-9a-f]+… -> train-images-idx3-ubyte [0-9a-f]+…\n"));
+}
+
+TEST_F(ChangedSweep, DoesNotTrainNextToRunsThatCannotBeListed) {
+  RunConfig renamed;
+  renamed.name = "lr=0.02,seed=3";
+  const test::ResourceLimit no_files(RLIMIT_NOFILE, 0);
+  const auto find = [&] {
+    find_existing_runs(
+        directory_ / "runs/quarters", {&renamed, 1}, [](const RunConfig&) { return RunIdentity(); }, true);
+  };
+  EXPECT_THAT(test::message_of<IoError>(find), HasSubstr("quarters: cannot list: "));
 }
 
 TEST_F(ChangedSweep, ShowsFinishedRunsWhenTheDataIsGone) {
