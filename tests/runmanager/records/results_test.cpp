@@ -168,6 +168,16 @@ TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
   }
 }
 
+TEST(RunRecord, IsRefusedIfItsDirectoryIsNoTextAndMayHaveNone) {
+  RunRecord run = completed_run();
+  run.provenance = {{"directory", 3}};
+  EXPECT_THROW(run_record_from_json(to_json(run), "here"), DataError);
+  RunConfig config;
+  config.init = "weights";
+  resolve_paths(config, RunRecord());
+  EXPECT_EQ(config.init, "weights");
+}
+
 TEST(ResultsCsv, QuotesWhatRfc4180Quotes) {
   RunRecord run;
   run.name = "a,\"b\"\nc";
