@@ -150,7 +150,8 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   return cudaSuccess;
 }
 
-// Frees what was allocated on a device, `of_device`, or pinned. Waits for the device first.
+// Frees what was allocated on a device, `of_device`, or pinned. Waits for the device first, or for all; not
+// for another one's copies from this.
 cudaError_t release(void* pointer, bool of_device) {
   State& s = state();
   if (pointer == nullptr) return cudaSuccess;
@@ -160,10 +161,21 @@ cudaError_t release(void* pointer, bool of_device) {
     return failed(cudaErrorInvalidValue);
   }
   for (int device = 0; device < s.devices(); ++device) {
+    if (of_device && device != found->second.device) continue;
     if (const cudaError_t error = run_all_streams(device)) return error;
   }
   s.allocations.erase(found);
   return cudaSuccess;
+}
+
+cudaError_t add_copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  std::vector<const void*> allocated;  // not pageable
+  for (const void* address : {static_cast<const void*>(to), from}) {
+    if (state().find(address, bytes) != nullptr) allocated.push_back(address);
+  }
+  return add_work(stream, {[=] {
+                    if (is_there(allocated, "a copy")) std::memcpy(to, from, bytes);
+                  }});
 }
 
 }  // namespace
@@ -206,7 +218,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     stream->capture_is_invalid = true;
     return failed(cudaErrorStreamCaptureUnsupported);
   }
-  return add_work(stream, {[=] { std::memcpy(to, from, bytes); }});
+  return add_copy(to, from, bytes, stream);
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
@@ -216,7 +228,9 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
     s.mistake("memory is set that is not a device's, or beyond an allocation");
     return failed(cudaErrorInvalidValue);
   }
-  return add_work(stream, {[=] { std::memset(memory, value, bytes); }});
+  return add_work(stream, {[=] {
+                    if (is_there({memory}, "a memset")) std::memset(memory, value, bytes);
+                  }});
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
@@ -228,7 +242,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
     s.mistake("a copy between other devices than those of its addresses, or beyond an allocation");
     return failed(cudaErrorInvalidValue);
   }
-  return add_work(stream, {[=] { std::memcpy(to, from, bytes); }});
+  return add_copy(to, from, bytes, stream);
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {

@@ -232,6 +232,14 @@ cudaError_t run_all_streams(int device) {
   return cudaSuccess;
 }
 
+bool is_there(const std::vector<const void*>& addresses, const char* what) {
+  State& s = state();
+  const bool all =
+      std::ranges::all_of(addresses, [&](const void* address) { return s.find(address, 1) != nullptr; });
+  if (!all) s.mistake(std::string(what) + " whose memory is freed");
+  return all;
+}
+
 cudaError_t add_work(cudaStream_t stream, Work work) {
   State& s = state();
   if (!s.streams.contains(stream)) {

@@ -109,6 +109,10 @@ class Exchanging {
 cudaError_t run_until(cudaStream_t stream, std::uint64_t count);
 cudaError_t run_all_streams(int device);
 
+/// Before the work `what`, which was given these addresses when they were of allocated memory: whether they
+/// still are. If not, that is a mistake.
+bool is_there(const std::vector<const void*>& addresses, const char* what);
+
 /// Puts work on a stream, or into the graph that it captures.
 cudaError_t add_work(cudaStream_t stream, Work work);
 

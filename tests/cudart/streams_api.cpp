@@ -1,4 +1,5 @@
 // Streams, events, graphs and kernels.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -40,18 +41,23 @@ cudaError_t destroy(const char* function, std::set<Object*>& all, Object* object
   return asked_for;
 }
 
-// Whether the arguments hold an address of pinned memory, or of another device's: this program's kernels use
-// only their own device's memory.
-bool reach_elsewhere(const KernelType& type, void** arguments) {
+// What a kernel is given of allocated memory.
+std::vector<const void*> addresses_among(const KernelType& type, void** arguments) {
+  std::vector<const void*> addresses;
   for (std::size_t i = 0; i < type.parameter_bytes.size(); ++i) {
     for (std::size_t at = 0; at + sizeof(void*) <= type.parameter_bytes[i]; at += sizeof(void*)) {
       const void* word = nullptr;
       std::memcpy(&word, static_cast<const std::byte*>(arguments[i]) + at, sizeof word);
-      const Allocation* const allocation = state().find(word, 1);
-      if (allocation != nullptr && allocation->device != current_device()) return true;
+      if (state().find(word, 1) != nullptr) addresses.push_back(word);
     }
   }
-  return false;
+  return addresses;
+}
+
+// Whether the current device has all of that memory: this program's kernels use no other.
+bool is_own(const std::vector<const void*>& addresses) {
+  return std::ranges::all_of(
+      addresses, [](const void* address) { return state().find(address, 1)->device == current_device(); });
 }
 
 double now() {
@@ -266,12 +272,16 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
   if (shared_bytes > (limit != s.shared_limits.end() ? limit->second : std::size_t{48} << 10) ||
       shared_bytes > s.machine.shared_bytes)
     return failed(cudaErrorInvalidValue);
-  if (reach_elsewhere(type_of(function), arguments)) {
+  const std::vector<const void*> addresses = addresses_among(type_of(function), arguments);
+  if (!is_own(addresses)) {
     s.mistake("a kernel gets memory that is not its device's");
     return failed(cudaErrorInvalidValue);
   }
-  return add_work(stream, {launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
-                                     shared_bytes, arguments),
+  const auto run =
+      launch_of(function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes, arguments);
+  return add_work(stream, {[=] {
+                             if (is_there(addresses, "a kernel")) run();
+                           },
                            true});
 }
 

@@ -168,4 +168,32 @@ TEST(Fiber, LeavesNoMarksOfAddressSanitizerBehind) {
 }
 #endif
 
+__global__ void clear_kernel(float* value) { *value = 0; }
+
+TEST(Launch, TellsOfMemoryThatIsElsewhereOrFreed) {
+  {
+    use_device(1);
+    Stream second;
+    const Array<float> of_second(1, "a test");
+    use_device(0);
+    Stream first;
+    const PinnedMemory pinned(sizeof(float));
+    const auto clear = [&](float* value) { launch(first, clear_kernel, {1}, {{1}}, value); };
+    EXPECT_THROW(clear(of_second.data()), DeviceError);
+    EXPECT_THROW(clear(reinterpret_cast<float*>(pinned.data())), DeviceError);
+    Graph graph;
+    {
+      const Array<float> of_first(1, "a test");
+      graph = first.capture([&] { clear(of_first.data()); });
+      second.copy_between(of_second.data(), 1, of_first.data(), 0, sizeof(float));
+    }
+    first.launch(graph);
+    first.wait();
+  }
+  const std::string elsewhere = "a kernel gets memory that is not its device's";
+  EXPECT_THAT(cudart::mistakes(), ElementsAre(elsewhere, elsewhere, "a kernel whose memory is freed",
+                                              "a copy whose memory is freed"));
+  cudart::start({});
+}
+
 }  // namespace sweep::cuda::grid_test

@@ -221,21 +221,6 @@ TEST_F(CudaRuntime, KeepsStreamsToTheirDevices) {
   EXPECT_EQ(to_host(of_second, values.data(), 1)[0], 2.0f);
 }
 
-TEST_F(CudaRuntime, KeepsKernelsToTheMemoryOfTheirDevice) {
-  {
-    Stream stream;
-    const PinnedMemory pinned(sizeof(float));
-    auto* const of_host = reinterpret_cast<float*>(pinned.data());
-    use_device(1);
-    const Array<float> of_second(1, "a test");
-    use_device(0);
-    for (float* const values : {of_second.data(), of_host})
-      EXPECT_THROW(launch(stream, double_kernel, {1}, {{32}}, 1, values), DeviceError);
-  }
-  EXPECT_THAT(cudart::mistakes(), Each("a kernel gets memory that is not its device's"));
-  cudart::start({});
-}
-
 TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
   for (const bool has_peer_access : {true, false}) {
     cudart::start({.has_peer_access = has_peer_access});
