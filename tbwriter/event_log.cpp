@@ -1,6 +1,7 @@
 #include "tbwriter/event_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,7 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
 
 template <class Done>
 bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
+  if (::getpid() != process_) fail("a forked process cannot write it, only the one that opened it");
   std::uint64_t seen = written_;
   while (!failed_ && !done()) {
     const auto news = [&] { return failed_ || done() || written_ != seen; };
@@ -119,6 +121,10 @@ void EventLog::close() {
   std::unique_lock lock(mutex_);
   if (closed_) return;
   closing_ = true;
+  if (::getpid() != process_) {
+    closed_ = true;
+    return thread_.detach();
+  }
   wake_.notify_one();
   wait(lock, [this] { return thread_done_; });
   // wait() returns at once after a failure. The thread then ends soon, unless it is stuck in a system call.
@@ -133,6 +139,7 @@ void EventLog::close() {
   lock.lock();
   // Network file systems report a full disk only here.
   if (close_descriptor(file_.release()) != 0) fail("cannot close: " + reason(errno));
+  ::flock(lock_.get(), LOCK_UN);  // A forked child that is still there has its descriptor.
   const FileDescriptor unlocked(lock_.release());
   if (failed_) throw_failure();
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -79,7 +80,7 @@ class EventLog {
   void flush(bool sync);
 
   /// Writes the rest, stops the thread, closes the file and unlocks the directory. Throws the first failure;
-  /// further calls do nothing.
+  /// further calls do nothing, nor does a call in a forked child, which has no such thread.
   void close();
 
   const std::filesystem::path& path() const { return path_; }
@@ -103,7 +104,8 @@ class EventLog {
 
   const WriterOptions options_;
   const Write write_;
-  FileDescriptor lock_;  // of the directory
+  const ::pid_t process_ = ::getpid();  // that has the thread
+  FileDescriptor lock_;                 // of the directory
   const std::filesystem::path path_;
   FileDescriptor file_;  // used by the thread alone while it runs
 

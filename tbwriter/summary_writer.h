@@ -31,7 +31,8 @@ struct PrCurve {
   std::span<const float> recall = {};
 };
 
-/// Writes the event file of one run. Thread-safe; calls are written in the order in which they were made.
+/// Writes the event file of one run. Thread-safe; calls are written in the order in which they were made. A
+/// forked child cannot write: its flush() and sync() throw IoError, its close() does nothing.
 ///
 /// add_*() encodes into a queue and returns; a background thread writes. The first failure of the disk
 /// (full, directory removed, no progress for options.write_timeout) is kept: later add_*() calls do

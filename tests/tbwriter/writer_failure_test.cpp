@@ -99,6 +99,31 @@ TEST_F(WriterFailure, OfAKilledProcessLosesNoFlushedPointAndLocksNothing) {
   EXPECT_EQ(values_of(read_run(directory / "run"), "s").size(), 1000u);
 }
 
+TEST_F(WriterFailure, OfAForkedChildIsToldAtOnceAndNeitherLocksNorWritesTheParentsRun) {
+  SummaryWriter writer(directory / "run", {.flush_interval = std::chrono::hours(1)});
+  writer.add_scalar("s", 0, 0);
+  writer.flush();  // so that the writer's thread sleeps, and holds no lock that the child would have for good
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto begin = std::chrono::steady_clock::now();
+    writer.add_scalar("s", 5, 5);
+    const std::string message = message_of<IoError>([&] { writer.flush(); });
+    writer.close();
+    const bool is_quick = std::chrono::steady_clock::now() - begin < std::chrono::seconds(10);
+    if (!is_quick || message.find("a forked process cannot write it") == std::string::npos) ::_exit(1);
+    ::raise(SIGSTOP);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  EXPECT_TRUE(WIFSTOPPED(status));
+  writer.add_scalar("s", 1, 1);
+  writer.close();
+  EXPECT_NO_THROW(SummaryWriter(directory / "run", {.purge_step = 2}));
+  EXPECT_EQ(values_of(read_run(directory / "run"), "s").size(), 2u);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+}
+
 // A run of millions of points.
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
