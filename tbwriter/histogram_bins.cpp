@@ -104,12 +104,12 @@ Histogram make_histogram(const Values& values, HistogramBins bins) {
     first -= 0.5;
     last += 0.5;
   }
-  // Each bucket but the last is open at its right end.
+  // Each bucket but the last is open at its right end. Its limits have the bits of numpy.linspace().
+  const double step = (last - first) / static_cast<double>(count);
   auto begin = sorted.begin();
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_last = i + 1 == count;
-    const double limit =
-        is_last ? last : first + (last - first) * (static_cast<double>(i + 1) / static_cast<double>(count));
+    const double limit = is_last ? last : first + static_cast<double>(i + 1) * step;
     const auto end = is_last ? sorted.end() : std::lower_bound(begin, sorted.end(), limit);
     histogram.append(limit, static_cast<double>(end - begin));
     begin = end;
