@@ -82,7 +82,8 @@ void check_is_file(const std::string& word, const std::vector<std::string>& comm
 }
 
 // `sweep lr=0.1,0.01 -- python3 train.py {flags}`: what follows "--" is a person's own program, in the place
-// of a sweep file. Each of its words becomes an option, as it may begin like one.
+// of a sweep file. Each of its words becomes an option, as it may begin like one, and follows a colon, as it
+// may be empty.
 void replace_program(std::vector<std::string>& words, const std::vector<Command>& commands) {
   const auto end = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> names = names_of(commands, Named::kAll);
@@ -95,7 +96,7 @@ void replace_program(std::vector<std::string>& words, const std::vector<Command>
   words.erase(end, words.end());
   if (!has_command) words.insert(words.begin(), kDefaultCommand);
   words.insert(words.begin() + 1, kProgramWord);
-  for (const std::string& word : program) words.push_back(fmt::format("--program-word={}", word));
+  for (const std::string& word : program) words.push_back("--program-word=:" + word);
 }
 
 // Inserts kDefaultCommand where the line begins with a file or an option.

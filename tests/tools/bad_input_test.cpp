@@ -96,6 +96,7 @@ TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would pr
   EXPECT_EQ(output({"show", "runs/s"})["runs"][0]["status"], "completed");
   run({"show", "runs/s/run"});
   EXPECT_THAT(run({"show", "runs/s"}).out, HasSubstr("completed"));
+  EXPECT_THAT(run({"plan", "--", "echo", "", "[1,2]", "-x"}).out, HasSubstr("echo '' '[1,2]' -x\n"));
 }
 
 TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {

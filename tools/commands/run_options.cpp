@@ -61,7 +61,7 @@ CLI::Validator seconds_validator() {
 std::string program_name(const std::vector<std::string>& program) {
   for (const std::string& word : program) {
     const fs::path path = word;
-    if (word.front() != '-' && path.has_extension() && path.stem().string().front() != '.' &&
+    if (!word.starts_with('-') && path.has_extension() && path.stem().string().front() != '.' &&
         fs::exists(path))
       return path.stem().string();
   }
@@ -169,7 +169,14 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
       ->check([](const std::string& name) {
         return name.empty() ? "want a name with a character at least" : "";
       });
-  app.add_option("--program-word", arguments.program)->group("")->allow_extra_args(false);
+  const auto without_colon = [](std::string& word) {
+    word.erase(0, 1);
+    return std::string();
+  };
+  app.add_option("--program-word", arguments.program)
+      ->group("")
+      ->allow_extra_args(false)
+      ->transform(CLI::Validator(without_colon, ""));
   LoadOptions& load = arguments.load;
   app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
   app.add_option("--seed", load.seed, "seed of every run")->type_name("N");
