@@ -20,8 +20,10 @@ bool dominates(const GoalValues& a, const GoalValues& b) {
 Indices take_front(std::span<const GoalValues> points, Indices& sorted) {
   Indices front, rest;
   for (const std::size_t i : sorted) {
-    const bool is_beaten =
-        std::ranges::any_of(front, [&](std::size_t other) { return dominates(points[other], points[i]); });
+    // The last of the front has the best second value of it, which decides if there are two goals.
+    const std::size_t count = points[i].size() == 2 ? std::min<std::size_t>(front.size(), 1) : front.size();
+    const bool is_beaten = std::ranges::any_of(
+        std::span(front).last(count), [&](std::size_t other) { return dominates(points[other], points[i]); });
     (is_beaten ? rest : front).push_back(i);
   }
   sorted = std::move(rest);

@@ -5,6 +5,7 @@
 
 #include "runmanager/search/pareto.h"
 #include "tests/runmanager/search/made_domains.h"
+#include "tests/support/growth.h"
 
 namespace sweep::population_test {
 
@@ -145,6 +146,19 @@ TEST(ParetoFront, IsWhatNoOtherPointDominates) {
     std::ranges::sort(front);
     EXPECT_EQ(front, expected) << goals;
   }
+}
+
+// Goals that contradict each other make all trials a front, which tpe takes after each of them.
+TEST(ParetoFront, TakesTimeThatIsAboutLinearInTwoGoals) {
+  const double times = test::growth(
+      [](std::size_t count) {
+        std::vector<GoalValues> points;
+        for (std::size_t i = 0; i < count; ++i)
+          points.push_back({static_cast<double>(i), -static_cast<double>(i)});
+        EXPECT_THAT(pareto_front(points), SizeIs(count));
+      },
+      20000);
+  EXPECT_LT(times, test::kLinearGrowth);
 }
 
 TEST(BestOfFronts, TakesAFrontBeforeThoseAfterIt) {
