@@ -74,13 +74,12 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
 
 void check_transform(const InputTransform& transform, const Shape& shape) {
   const auto channels = static_cast<std::size_t>(shape.front());
-  const bool is_flat = shape.size() == 1;
-  const std::string unit = is_flat ? "feature" : "channel";
+  const std::string unit = shape.size() == 1 ? "feature" : "channel";
   if (transform.mean.size() != transform.std.size() ||
       (!transform.mean.empty() && transform.mean.size() != channels)) {
     throw ConfigError("normalize has " + std::to_string(transform.mean.size()) + " means and " +
                       std::to_string(transform.std.size()) + " standard deviations, but the " +
-                      (is_flat ? "samples have " : "images have ") + counted(channels, unit) +
+                      (shape.size() == 1 ? "samples have " : "images have ") + counted(channels, unit) +
                       ": give one of each per " + unit);
   }
   for (const float mean : transform.mean) {

@@ -20,13 +20,12 @@ Device device_for(const LoadedRun& run, const std::string& wanted) {
       throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
     return device;
   }
-  Device device;
   try {
-    device = parse_device(run.record.device);
-  } catch (const ConfigError&) {
-    return {};  // a run that was never placed
+    const Device device = parse_device(run.record.device);
+    if (!unavailable_reason(device)) return device;
+  } catch (const ConfigError&) {  // a run that was never placed
   }
-  return unavailable_reason(device) ? Device{} : device;
+  return {};
 }
 
 }  // namespace

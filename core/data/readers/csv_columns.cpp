@@ -239,7 +239,12 @@ bool TableColumn::read_number(std::string_view field, float& number) {
 
 float TableColumn::category_of(std::string_view field) {
   std::vector<std::string>& categories = feature_.categories;
-  if (use_ == ColumnUse::kFeature && !is_listed_) count_number(field);
+  if (use_ == ColumnUse::kFeature && !is_listed_) {
+    float number = 0;
+    bool has_comma = false;
+    if (parse_number(field, number, takes_comma_, has_comma) == ParsedNumber::kNumber) ++numbers_;
+    if (categories.empty()) first_place_ = *place_;
+  }
   const auto [found, is_new] = indices_.try_emplace(std::string(field), categories.size());
   if (is_new) {
     if (!is_utf8(field)) fail("is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"");
@@ -256,13 +261,6 @@ float TableColumn::category_of(std::string_view field) {
     categories.emplace_back(field);
   }
   return static_cast<float>(found->second);
-}
-
-void TableColumn::count_number(std::string_view field) {
-  float number = 0;
-  bool has_comma = false;
-  if (parse_number(field, number, takes_comma_, has_comma) == ParsedNumber::kNumber) ++numbers_;
-  if (feature_.categories.empty()) first_place_ = *place_;
 }
 
 void TableColumn::keep(std::size_t rows) { values_.resize(std::min(values_.size(), rows)); }

@@ -75,7 +75,6 @@ class TableColumn {
   float known_value(std::string_view field) const;
   bool read_number(std::string_view field, float& number);
   float category_of(std::string_view field);
-  void count_number(std::string_view field);
   void refuse_numbers();
   [[noreturn]] void fail(const std::string& problem) const;
 

@@ -60,13 +60,12 @@ constexpr DataFormat kFormats[] = {
 std::string why_without_data(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (fs::is_directory(status)) {
-    const bool is_empty = fs::is_empty(path, error);
-    return error ? "cannot be read: " + error.message() : is_empty ? "is an empty folder" : "";
-  }
-  if (!fs::is_regular_file(status)) return "is neither a file nor a folder";
-  open_regular_file(path);  // says why it cannot be read
-  return fs::file_size(path, error) == 0 && !error ? "is empty" : "";
+  const bool is_folder = fs::is_directory(status);
+  if (!is_folder && !fs::is_regular_file(status)) return "is neither a file nor a folder";
+  if (!is_folder) open_regular_file(path);  // says why it cannot be read
+  const bool is_empty = fs::is_empty(path, error);
+  if (error) return "cannot be read: " + error.message();
+  return !is_empty ? "" : is_folder ? "is an empty folder" : "is empty";
 }
 
 }  // namespace
