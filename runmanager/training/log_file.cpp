@@ -100,15 +100,19 @@ std::string end_of_log(const std::filesystem::path& run_directory) {
   } catch (const DataError&) {
     return "";
   }
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  // A program may have written a long line.
-  constexpr std::size_t kLinesShown = 3, kMaxShown = 2000;
-  if (text.size() > kMaxShown) text = "…" + text.substr(text.size() - kMaxShown);
-  std::size_t begin = text.size();
-  for (std::size_t lines = 0; lines < kLinesShown && begin != std::string::npos && begin > 0; ++lines)
-    begin = text.rfind('\n', begin - 1);
-  begin = begin == std::string::npos ? 0 : begin;
-  return text.empty() ? "" : "\nlog.txt ends with:\n" + text.substr(begin + (text[begin] == '\n'));
+  constexpr std::size_t kLinesShown = 3, kMaxShown = 2000;  // A program may have written a long line.
+  std::string_view rest = std::string_view(text).substr(0, text.find_last_not_of('\n') + 1);
+  std::string shown;
+  for (std::size_t lines = 0; lines < kLinesShown && !rest.empty(); ++lines) {
+    const std::size_t begin = rest.rfind('\n') + 1;  // 0 if there is none
+    std::string_view line = rest.substr(begin);
+    line = line.substr(0, line.find_last_not_of('\r') + 1);
+    line.remove_prefix(line.rfind('\r') + 1);  // Progress bars overwrite it.
+    shown = fmt::format("\n{}{}", line, shown);
+    rest = rest.substr(0, begin > 0 ? begin - 1 : 0);
+  }
+  if (shown.size() > kMaxShown) shown = "\n…" + shown.substr(shown.size() - kMaxShown);
+  return shown.empty() ? "" : "\nlog.txt ends with:" + shown;
 }
 
 std::string epoch_text(const EpochRecord& epoch) {

@@ -151,6 +151,10 @@ class CommandOutputTest(ProgramRuns):
         # On an idle machine 2 s. A busy one, and a build that was not optimized, take more.
         self.assertLess(seconds, 6)
 
+    def test_a_message_has_what_a_progress_bar_shows_last(self):
+        record = self.run_of("sh", "-c", r"printf 'begins\r\n'; printf '%s|\r' $(seq 1000); exit 1", code=1)
+        self.assertRegex(record["error"], r"log.txt ends with:\n.*attempt 1: sh .*\nbegins\n1000\|$")
+
     def test_events_that_are_cut_anywhere_count_as_far_as_they_are_whole(self):
         head = event_record(b"\x1a\x0dbrain.Event:2")
         whole = head + b"".join(scalar_record("loss", step, step) for step in (1, 2, 3))
