@@ -209,18 +209,19 @@ ForeignRuns read_foreign_runs(const fs::path& directory) {
   for (const ExportedRun& run : logdir.runs) {
     EventsPart part = part_of(run.name);
     const std::string parent = parent_of(run.name);
+    if (part == EventsPart::kRun && is_series(run) && has(parent)) part = EventsPart::kSeries;
     // Several sessions below a directory are as many runs.
     if (part == EventsPart::kSession && sessions.at(parent) > 1) part = EventsPart::kRun;
     // People also call a run that.
     if (part == EventsPart::kTest && !has(fs::path(parent) / "train")) part = EventsPart::kRun;
-    if (part == EventsPart::kRun && is_series(run) && has(parent)) part = EventsPart::kSeries;
     const std::string name = part == EventsPart::kRun ? run.name : parent;
     makers.try_emplace(name, directory).first->second.add(run, part);
   }
   for (auto& [name, maker] : makers) found.runs.push_back(maker.finish(name, found.remarks));
   std::erase_if(found.runs, [&](const ForeignRun& run) {
+    const fs::path path = run.name == "." ? directory : directory / run.name;
     const bool is_empty = run.reports.empty() && run.metrics.empty();
-    if (is_empty) found.remarks.push_back(fmt::format("{}: left out, as it has no scalars", run.name));
+    if (is_empty) found.remarks.push_back(fmt::format("{}: left out, as it has no scalars", path.string()));
     return is_empty;
   });
   if (found.runs.empty())

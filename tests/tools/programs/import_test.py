@@ -69,7 +69,8 @@ class ImportTest(ProgramRuns):
         for part in ("train", "test"):
             self.events(f"x/tf/{part}", [("loss", 1, 1), ("loss", 2, len(part))])
         self.events("x/test", [("loss", 1, 1)])  # a run of that name
-        self.sweep("import", "x")
+        self.events("x", [])
+        self.assertEqual(self.sweep("import", "x").stderr, "sweep: x: left out, as it has no scalars\n")
         runs = {name[4:]: record["epochs"][-1] for name, record in self.runs("x").items()}
         self.assertEqual(sorted(runs), ["a", "b", "test", "tf"])
         self.assertEqual((runs["a"]["my/tag_one"], runs["b"]["my/tag_three"], runs["a"]["loss"]), (3, 5, 1))
