@@ -65,6 +65,7 @@ std::string metric_in(const std::filesystem::path& subdirectory, const std::stri
   std::string folder = tag;
   std::ranges::replace(folder, '/', '_');
   const std::string name = subdirectory.filename().string();
+  if (subdirectory.parent_path().string().ends_with("/" + tag)) return tag + "_" + name;
   return name.starts_with(folder + "_") ? tag + name.substr(folder.size()) : tag;
 }
 

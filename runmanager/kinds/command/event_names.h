@@ -18,8 +18,8 @@ EventsPart part_of(const std::filesystem::path& directory);
 /// mostly they are epochs.
 std::string metric_of(const std::string& tag, EventsPart part);
 
-/// The same of a tag in the directory `subdirectory` of a run. torch's
-/// add_scalars("loss", {"val": …}) writes the tag "loss" to "loss_val", which becomes "loss_val".
+/// The same of a tag in the directory `subdirectory` of a run. add_scalars("loss", {"dev": …}) writes the tag
+/// "loss" to "loss_dev", or to "loss/dev" if it is tensorboardX's: both become "loss_dev".
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag);
 
 }  // namespace sweep

@@ -138,6 +138,7 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/train", "batch_loss"), "") << "its steps are batches";
   EXPECT_EQ(metric_in("run/loss_val", "loss"), "loss_val");
   EXPECT_EQ(metric_in("run/a_b_c", "a/b"), "a/b_c");
+  EXPECT_EQ(metric_in("run/a/b/c", "a/b"), "a/b_c") << "as tensorboardX";
   EXPECT_EQ(metric_in("run/version_0", "loss"), "loss");
 }
 
