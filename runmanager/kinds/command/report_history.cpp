@@ -37,8 +37,9 @@ std::optional<std::int64_t> ReportHistory::add(MetricReport report, std::optiona
     use(last_step(), report, seconds);
     return std::nullopt;
   }
-  if (starts_ && (held_.empty() || step == held_[0].step) && repeats(step, report)) {
-    held_.push_back({step, std::move(report), seconds});
+  if (starts_ && (held_.empty() || step == held_[0].first.step) && repeats(step, report)) {
+    report.step = step;
+    held_.emplace_back(std::move(report), seconds);
     return std::nullopt;
   }
   const auto replaced = settle_start(step);
@@ -59,11 +60,12 @@ bool ReportHistory::repeats(std::int64_t step, const MetricReport& report) const
 // Decides whether the attempt starts over, and from where, by the first step that it does not only repeat.
 std::optional<std::int64_t> ReportHistory::settle_start(std::int64_t step) {
   if (!std::exchange(starts_, false)) return std::nullopt;
-  const std::vector<Held> held = std::exchange(held_, {});
-  if (!held.empty() && step <= steps_.upper_bound(held[0].step)->first) step = held[0].step;
+  const auto held = std::exchange(held_, {});
+  const std::int64_t first = held.empty() ? step : *held[0].first.step;
+  if (!held.empty() && step <= steps_.upper_bound(first)->first) step = first;
   const bool replaces = !steps_.empty() && step <= last_step();
   if (replaces) start_over(step);
-  for (const Held& first : held) use(first.step, first.report, first.seconds);
+  for (const auto& [report, seconds] : held) use(first, report, seconds);
   return replaces ? std::optional(step) : std::nullopt;
 }
 

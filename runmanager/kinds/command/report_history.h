@@ -103,12 +103,8 @@ class ReportHistory {
   std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
   EpochRecord fresh_;                      // what the last step has and was not passed on
   bool starts_ = true;
-  struct Held {
-    std::int64_t step;
-    MetricReport report;
-    std::optional<double> seconds;
-  };
-  std::vector<Held> held_;  // of the attempt's first step, until a later one tells whether it starts over
+  // Reports of the attempt's first step, with seconds, until a later one tells whether it starts over.
+  std::vector<std::pair<MetricReport, std::optional<double>>> held_;
   std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
   std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept
   double last_seconds_ = 0;
