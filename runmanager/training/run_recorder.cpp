@@ -96,6 +96,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_ = new_record(run, options_.provenance);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
+  record_.best_epoch = progress.record.best_epoch;
   record_.status = RunStatus::kRunning;
   record_.setup_seconds = progress.record.setup_seconds;
   record_.placement = progress.record.placement;

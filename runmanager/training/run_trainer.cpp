@@ -120,8 +120,8 @@ class RunTrainer {
       if (point.is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
-      const std::optional<int> best = old->progress.record.best_epoch;
-      if (resume_best_file(config_, recorder_->run_directory(), best, epoch_)) record_.best_epoch = best;
+      if (!resume_best_file(config_, recorder_->run_directory(), record_.best_epoch, epoch_))
+        record_.best_epoch.reset();
       for (const EpochRecord& epoch : record_.epochs)
         if (watch_) watch_->add(epoch);
       resumed_ = std::move(old->state);

@@ -238,6 +238,16 @@ TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
                                 })->epoch);
 }
 
+// A search may end a trial that was killed then, by its record alone.
+TEST_F(EarlyStopping, ARunThatGoesOnHasItsBestEpochInItsFirstRecord) {
+  const Sweep asked = sweep({"checkpoint=best"});
+  const fs::path run = run_directory(run_stopping(12 + 5, "runs", asked));
+  fs::remove(run / "best.safetensors");
+  fs::create_directories(run / "best.safetensors/in its way");
+  EXPECT_THROW(start("runs", asked), IoError);
+  EXPECT_EQ(read_run_record(run / "run.json").best_epoch, 1);
+}
+
 // As after a kill between the writing of a checkpoint and of its other name, and as after a loss of the file.
 TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
   const Sweep asked = sweep({"checkpoint=best"});
