@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/json/json_text.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -48,9 +47,7 @@ RunConfig recorded_config(const RunRecord& record) {
 }
 
 void resolve_paths(RunConfig& config, const RunRecord& record) {
-  const Json* const recorded = find_at(record.provenance, "directory");
-  const bool is_known = recorded != nullptr && recorded->is_string();
-  const std::filesystem::path directory = is_known ? recorded->get<std::string>() : "";
+  const std::filesystem::path directory = record.provenance.value("directory", "");
   if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
   if (!config.init.empty()) config.init = directory / config.init;
 }

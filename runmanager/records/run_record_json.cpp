@@ -228,7 +228,8 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
         run.event_files[name] = integer_from_json<std::uint64_t>(bytes);
     }
     run.provenance = object_or_null(json, "provenance");
-    if (run.provenance.is_object()) optional_text(run.provenance, "directory");  // throws if it is no text
+    if (run.provenance.is_null()) run.provenance = Json::object();
+    run.provenance.value("directory", "");  // throws if it is no text
     return run;
   });
 }

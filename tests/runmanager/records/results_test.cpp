@@ -172,9 +172,10 @@ TEST(RunRecord, IsRefusedIfItsDirectoryIsNoTextAndMayHaveNone) {
   RunRecord run = completed_run();
   run.provenance = {{"directory", 3}};
   EXPECT_THROW(run_record_from_json(to_json(run), "here"), DataError);
+  run.provenance = nullptr;
   RunConfig config;
   config.init = "weights";
-  resolve_paths(config, RunRecord());
+  resolve_paths(config, run_record_from_json(to_json(run), "here"));
   EXPECT_EQ(config.init, "weights");
 }
 
