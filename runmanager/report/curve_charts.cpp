@@ -25,16 +25,17 @@ struct Quantity {
   std::vector<std::pair<const char*, const Metric*>> parts = {};  // "training", "validation"
 };
 
-// Those that any run has; people's own come last, by name.
+// Those that any run has; people's own come last, by name, those of goals before the others.
 std::vector<Quantity> quantities(const ReportData& data) {
   std::set<const Metric*> measured;
-  std::map<std::string, const Metric*> own;
+  std::map<std::pair<bool, std::string>, const Metric*> own;
   for (const RunRecord& run : data.records) {
     const std::optional<EpochRecord> latest = latest_values(run.epochs);
     if (!latest) continue;
     for (const auto& [metric, value] : latest->values) {
       measured.insert(metric);
-      if (find_metric(metric->key) == nullptr) own.emplace(metric->key, metric);
+      const bool is_goal = std::ranges::find(data.goals, metric, &Goal::metric) != data.goals.end();
+      if (find_metric(metric->key) == nullptr) own.emplace(std::pair(!is_goal, metric->key), metric);
     }
   }
   std::vector<Quantity> list;
@@ -46,10 +47,8 @@ std::vector<Quantity> quantities(const ReportData& data) {
                       training.unit == MetricUnit::kShare,
                       {{"training", &training}, {"validation", &validation}}});
   }
-  for (const auto& [key, metric] : own) {
-    if (list.size() == kMaxQuantities) break;
-    list.push_back({key, key, metric->unit == MetricUnit::kShare, {{"reported", metric}}});
-  }
+  for (const auto& [place, metric] : own)
+    list.push_back({place.second, place.second, metric->unit == MetricUnit::kShare, {{"reported", metric}}});
   return list;
 }
 
@@ -206,7 +205,12 @@ std::vector<CurveSeries> curve_series(const ReportData& data) {
 
 void add_curves(const ReportData& data, Charts& charts) {
   const std::vector<CurveSeries> series = curve_series(data);
-  const std::vector<Quantity> shown = quantities(data);
+  std::vector<Quantity> shown = quantities(data);
+  if (shown.size() > kMaxQuantities) {
+    charts.remarks.push_back(fmt::format("Curves are those of {} metrics; {} others are left out.",
+                                         kMaxQuantities, shown.size() - kMaxQuantities));
+    shown.resize(kMaxQuantities);
+  }
   Curves curves = curves_of(data, series, shown);
   if (curves.points.rows.empty()) return;
   const bool validated =

@@ -153,6 +153,8 @@ TEST(Curves, AreOfWhatTheRunsMeasureAndOfPeoplesOwnMetrics) {
   const Shown shown({run});
   ASSERT_EQ(shown.ids().size(), 12u + 1) << "the first of them, and the times";
   EXPECT_EQ(shown.chart("curves-own-2").title, "reward");
+  EXPECT_THAT(shown.charts.remarks, ElementsAre("Curves are those of 12 metrics; 11 others are left out."));
+  EXPECT_EQ(Shown({run}, {asked_goal("z9", true)}).chart("curves-own-2").title, "z9");
   EXPECT_THAT(shown.table("points").rows,
               Contains(Cells{0, "reported", "reward", 2, 7.0, nullptr, nullptr}).Times(1));
 }
