@@ -17,8 +17,6 @@ namespace {
 // memory and large ones few calls.
 constexpr std::size_t kFirstChunk = std::size_t{1} << 12, kMaxChunk = std::size_t{1} << 20;
 
-bool only_zeros(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
-
 // One field of a message: `integer` is the value of a varint, `bytes` that of the other types. The as_
 // functions return 0 or an empty view if the field has another type, as files of other programs may have.
 struct Field {
@@ -230,7 +228,7 @@ std::optional<std::string_view> EventReader::next() {
 
 bool EventReader::rest_is_zero() {
   do {
-    if (!only_zeros(std::string_view(buffer_).substr(begin_))) return false;
+    if (buffer_.find_first_not_of('\0', begin_) != std::string::npos) return false;
     begin_ = buffer_.size();
   } while (read_more(1));
   return true;

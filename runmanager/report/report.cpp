@@ -24,12 +24,8 @@ using Json = nlohmann::ordered_json;
 // The pictures of the best run; before there is one, of the first run with pictures.
 Json pictures_json(const ReportData& data) {
   Json json = {{"run", nullptr}, {"list", Json::array()}};
-  std::vector<std::size_t> candidates;
-  if (data.best) candidates.push_back(*data.best);
-  for (std::size_t run = 0; run < data.runs.size() && !data.best; ++run) {
-    if (!data.records[run].epochs.empty()) candidates.push_back(run);
-  }
-  for (const std::size_t run : candidates) {
+  for (std::size_t run = 0; run < data.runs.size(); ++run) {
+    if (data.best ? run != *data.best : data.records[run].epochs.empty()) continue;
     const std::vector<RunPicture> pictures =
         run_pictures(fs::path(data.runs[run].source) / data.records[run].name);
     if (pictures.empty()) continue;

@@ -68,12 +68,9 @@ std::string title_of(const std::vector<SourceRun>& runs) {
 }
 
 void answer(ReportData& data) {
-  std::vector<std::string> sources;
-  for (const SourceRun& run : data.runs) {
-    if (std::find(sources.begin(), sources.end(), run.source) == sources.end()) sources.push_back(run.source);
-  }
+  const auto is_other = [&](const SourceRun& run) { return run.source != data.runs.front().source; };
   try {
-    if (sources.size() > 1) throw ConfigError("effects are computed within one sweep");
+    if (std::ranges::any_of(data.runs, is_other)) throw ConfigError("effects are computed within one sweep");
     if (data.is_search)
       data.importances = importances_of(data.records, data.goals[0]);
     else

@@ -30,11 +30,9 @@
 
   const signal = (chart, name) => Charts.named(chart.spec.signals, name);
 
-  function dataOf(chart) {
-    const data = Object.fromEntries(Object.entries(chart.data).map(([name, table]) => [name, tables[table]]));
-    // Vega adds its own marks to the rows.
-    return Object.fromEntries(Object.entries(data).map(([name, rows]) => [name, rows.map((row) => ({...row}))]));
-  }
+  // Copies, since Vega adds its own marks to the rows.
+  const dataOf = (chart) =>
+      Object.fromEntries(Object.entries(chart.data).map(([name, table]) => [name, tables[table].map((row) => ({...row}))]));
 
   function addChart(chart) {
     const section = byId(chart.kind), box = element("div", {className: "canvas", id: `chart-${chart.id}`});
