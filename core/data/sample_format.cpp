@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/readers/input_file.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 namespace {
@@ -99,7 +100,7 @@ SampleFormat sample_format_from_json(const Json& json, std::string_view where) {
   try {
     return from_json(json);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(std::string(where) + ": not a description of samples: " + error.what());
+    throw DataError(std::string(where) + ": not a description of samples: " + json_reason(error));
   } catch (const DataError& error) {
     throw DataError(std::string(where) + ": not a description of samples: " + error.what());
   }

@@ -50,8 +50,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    const std::string_view what = error.what();  // "[json.exception.NAME.101] parse error at line 1, …"
-    throw DataError(subject_ + " is not valid JSON: " + std::string(what.substr(what.find("] ") + 2)));
+    throw DataError(subject_ + " is not valid JSON: " + json_reason(error));
   }
 
   Json release_root() { return std::move(root_); }
@@ -92,6 +91,11 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
+
+std::string json_reason(const std::exception& error) {
+  const std::string what = error.what();
+  return what.substr(what.find("] ") + 2);
+}
 
 Json parse_json_text(std::string_view text, const std::string& subject, std::size_t max_depth) {
   if (text.find('\0') != std::string_view::npos)

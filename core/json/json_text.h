@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,6 +16,9 @@ namespace sweep {
 
 /// Far beyond anything that is written, far below what overflows a stack.
 inline constexpr std::size_t kMaxJsonDepth = 64;
+
+/// What an exception of nlohmann::json says, without its "[json.exception.type_error.302] ".
+std::string json_reason(const std::exception& error);
 
 /// Parses one JSON document in linear time. `subject` begins every message, "FILE: the header". Throws
 /// DataError unless the text is valid, without equal keys in an object, without NUL bytes, and at most

@@ -214,7 +214,8 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   return run;
 } catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
   throw DataError(fmt::format("{}: not a run record: {}",
-                              (options.directory / record.name / kRunRecordFile).string(), error.what()));
+                              (options.directory / record.name / kRunRecordFile).string(),
+                              json_reason(error)));
 }
 
 }  // namespace

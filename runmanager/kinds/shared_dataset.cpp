@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/data/readers/safetensors/mapped_tensors.h"
 #include "core/data/sample_format.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 namespace {
@@ -175,7 +176,7 @@ Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description
       mapped = std::make_shared<const MappedFile>(std::move(file), in_file->at("file_use").get<MapUse>());
     return dataset_of(MappedTensors(duplicate(fd), kUse, kName), mapped, description);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("not the description of a shared data set: {}", error.what()));
+    throw DataError(fmt::format("not the description of a shared data set: {}", json_reason(error)));
   }
 }
 

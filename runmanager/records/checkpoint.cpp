@@ -167,7 +167,7 @@ auto read_named(const std::filesystem::path& path, const Read& read) {
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
+    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), json_reason(error)));
   } catch (const std::logic_error& error) {  // of std::stoll()
     throw DataError(fmt::format("{}: its step_count is no number", path.string()));
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -40,7 +41,8 @@ RunConfig recorded_config(const RunRecord& record) {
     if (!lineage.is_null()) config.resolved[kLineageKey] = lineage;
     return config;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: its configuration is not complete: {}", record.name, error.what()));
+    throw DataError(
+        fmt::format("{}: its configuration is not complete: {}", record.name, json_reason(error)));
   } catch (const ConfigError& error) {
     throw DataError(error.what());
   }

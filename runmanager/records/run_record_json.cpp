@@ -67,7 +67,7 @@ auto converted(std::string_view where, std::string_view type, const Convert& con
   try {
     return convert();
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
+    throw DataError(fmt::format("{}: not a {}: {}", where, type, json_reason(error)));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
   }

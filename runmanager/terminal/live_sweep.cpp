@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
@@ -222,7 +223,7 @@ LiveSweep live_sweep_from_json(const Json& json, std::string_view where) {
   try {
     return sweep_from_json(json, where);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not the progress of a sweep: {}", where, error.what()));
+    throw DataError(fmt::format("{}: not the progress of a sweep: {}", where, json_reason(error)));
   }
 }
 

@@ -37,6 +37,15 @@ TEST(ParseJsonText, RefusesDeepNestingWithoutRecursion) {
   EXPECT_EQ(error_of(objects), "f.json: is nested too deeply");
 }
 
+TEST(JsonReason, LeavesOutTheNameOfTheException) {
+  try {
+    Json(7).get<std::string>();
+    FAIL() << "a number is no text";
+  } catch (const Json::exception& error) {
+    EXPECT_EQ(json_reason(error), "type must be string, but is number");
+  }
+}
+
 TEST(ReadJsonFile, NamesTheFile) {
   test::TemporaryDirectory directory;
   const auto path = directory.write("x.json", "{");
