@@ -57,7 +57,8 @@ class ResultsChecker {
                has_sweep =
                    fs::exists(directory_ / kSweepFile) || (fs::exists(directory_ / kLockFile) && !is_run);
     if (has_sweep) check_file(kSweepFile, &ResultsChecker::check_sweep);
-    if (has_sweep || has_json || has_csv) {
+    // Before a first start has results, no run of it has a record.
+    if ((has_sweep && !records_.empty()) || has_json || has_csv) {
       check_file("results.json", &ResultsChecker::check_json);
       check_file("results.csv", &ResultsChecker::check_csv);
     }

@@ -253,6 +253,15 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   EXPECT_THAT(problem_of_json(), StartsWith(fmt::format("/epochs/- of {} is missing, its run.json", kFirst)));
 }
 
+TEST_F(Fsck, AStartThatWasKilledBeforeItsFirstResultsHasNone) {
+  for (const fs::path& name : {fs::path("results.json"), fs::path("results.csv"), fs::path(kFirst)})
+    fs::remove_all(sweep() / name);
+  EXPECT_EQ(check().damaged(), 2u) << "the other run has a record";
+  for (const fs::directory_entry& entry : fs::directory_iterator(sweep()))
+    if (entry.is_directory()) fs::remove_all(entry.path());
+  EXPECT_EQ(check().damaged(), 0u);
+}
+
 TEST_F(Fsck, ATrialThatWaitedMayHaveGoneOnSinceTheResultsWereWritten) {
   RunRecord record = read_run_record(file("run.json"));
   std::vector<RunRecord> runs = list_runs(sweep());
