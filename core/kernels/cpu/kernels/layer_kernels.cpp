@@ -5,13 +5,14 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/layer_kernels.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 // clang-format off: math-inl.h has to be included again for every target, after foreach_target.h
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 // clang-format on
 
-#include "core/kernels/cpu/simd/simd-inl.h"
+#include "core/kernels/cpu/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
@@ -121,6 +122,11 @@ void sum_values(const float* a, const float* b, std::size_t floats, bool relu, f
 
 // Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
 inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
+// Weights of wide layers do not fit into the caches, and processors read ahead only to the end of a page. So
+// kernels prefetch the weights of this many inputs ahead, which are one page.
+inline constexpr std::size_t kInputsAhead = 64;
+// Panels, each in another page, that a tile of the input's gradient reads before it stores its sums.
+inline constexpr std::size_t kPanelsAtOnce = 4;
 
 // y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on. Stores `count`
 // of them: the others are the last panel's padding.
@@ -137,6 +143,7 @@ HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t 
     const float* w = panel;
     const float* x_at = x + lane;
     for (std::size_t i = 0; i < in; ++i) {
+      if (kManyRegisters && lane == 0) hwy::Prefetch(w + kInputsAhead * kLanes);
       const Vector value = hn::Load(d, x_at);
       for (int o = 0; o < kOutputs; ++o) acc[o] = hn::MulAdd(hn::Set(d, w[o]), value, acc[o]);
       w += kLanes;
@@ -159,32 +166,61 @@ void linear_forward(const float* panels, const float* bias, std::size_t in, std:
   }
 }
 
-// grad_x[i] = Σ weight[o][i] · grad_y[o] over all outputs o, for kInputs inputs.
-template <int kInputs>
-HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
-                           float* grad_x) {
+// to[o][i] = panel[i][o] for the outputs of a panel and kInputs inputs.
+template <std::size_t kInputs>
+HWY_INLINE void transpose_panel(const float* panel, float* to) {
   const Lanes d;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  if constexpr (kInputs % kSize == 0) {
+    for (std::size_t i = 0; i < kInputs; i += kSize) {
+      for (std::size_t o = 0; o < kLanes; o += kSize) {
+        Vector v[kSize];
+        for (std::size_t j = 0; j < kSize; ++j) v[j] = hn::Load(d, panel + (i + j) * kLanes + o);
+        transpose_square<static_cast<int>(kSize)>(d, v);
+        for (std::size_t j = 0; j < kSize; ++j) hn::Store(v[j], d, to + (o + j) * kInputs + i);
+      }
+    }
+  } else {
+    for (std::size_t i = 0; i < kInputs; ++i) {
+      for (std::size_t o = 0; o < kLanes; ++o) to[o * kInputs + i] = panel[i * kLanes + o];
+    }
+  }
+}
+
+// grad_x[i] = Σ weight[o][i] · grad_y[o] over `outputs` outputs, at most those of kPanelsAtOnce panels, for
+// kInputs inputs. `adds`: adds to grad_x, the sum over the outputs before these.
+template <std::size_t kInputs>
+HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t outputs, bool adds,
+                           const float* grad_y, float* grad_x) {
+  const Lanes d;
+  HWY_ALIGN float weights[kPanelsAtOnce * kLanes * kInputs];  // [output][input]
+  for (std::size_t o = 0; o < outputs; o += kLanes)
+    transpose_panel<kInputs>(panels + o * in, weights + o * kInputs);
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     Vector acc[kInputs];
-    for (int i = 0; i < kInputs; ++i) acc[i] = hn::Zero(d);
-    for (std::size_t o = 0; o < out; ++o) {
+    for (std::size_t i = 0; i < kInputs; ++i)
+      acc[i] = adds ? hn::Load(d, grad_x + i * kLanes + lane) : hn::Zero(d);
+    for (std::size_t o = 0; o < outputs; ++o) {
       const Vector value = hn::Load(d, grad_y + o * kLanes + lane);
-      const float* w = panels + o / kLanes * in * kLanes + o % kLanes;
-      for (int i = 0; i < kInputs; ++i)
-        acc[i] = hn::MulAdd(hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
+      for (std::size_t i = 0; i < kInputs; ++i)
+        acc[i] = hn::MulAdd(hn::Set(d, weights[o * kInputs + i]), value, acc[i]);
     }
-    for (int i = 0; i < kInputs; ++i)
-      hn::Store(acc[i], d, grad_x + static_cast<std::size_t>(i) * kLanes + lane);
+    for (std::size_t i = 0; i < kInputs; ++i) hn::Store(acc[i], d, grad_x + i * kLanes + lane);
   }
 }
 
 void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x) {
-  std::size_t i = 0;
-  for (; i + kLinearTile <= in; i += kLinearTile)
-    input_tile<kLinearTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
-  for (; i + 4 <= in; i += 4) input_tile<4>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
-  for (; i < in; ++i) input_tile<1>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+  for (std::size_t o = 0; o < out; o += kPanelsAtOnce * kLanes) {
+    const std::size_t outputs = HWY_MIN(kPanelsAtOnce * kLanes, out - o);
+    const float *from = panels + o * in, *grad = grad_y + o * kLanes;
+    std::size_t i = 0;
+    for (; i + kLinearTile <= in; i += kLinearTile)
+      input_tile<kLinearTile>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
+    for (; i + 4 <= in; i += 4)
+      input_tile<4>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
+    for (; i < in; ++i) input_tile<1>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
+  }
 }
 
 // grad_panel[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for kInputs inputs. `transposed` is
@@ -196,6 +232,8 @@ HWY_INLINE void weight_tile(const float* transposed, const float* x, float* grad
     Vector acc[kInputs];
     for (int i = 0; i < kInputs; ++i)
       acc[i] = hn::Load(d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
+    for (int i = 0; i < kInputs && o == 0; ++i)
+      hwy::Prefetch(grad_panel + (static_cast<std::size_t>(i) + kInputsAhead) * kLanes);
     for (std::size_t image = 0; image < kLanes; ++image) {
       const Vector dy = hn::Load(d, transposed + image * kLanes + o);
       for (int i = 0; i < kInputs; ++i) {
