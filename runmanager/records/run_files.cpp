@@ -51,41 +51,34 @@ void check_is_own_directory(const std::filesystem::path& directory) {
   }
 }
 
-void prepare_run_directory(const std::filesystem::path& directory, const std::function<void()>& may_remove) {
+void prepare_run_directory(const std::filesystem::path& directory,
+                           const std::function<void()>& may_remove) try {
   check_is_own_directory(directory);
-  try {
-    std::filesystem::create_directories(directory);
-    std::vector<std::filesystem::path> old;
-    for (const auto& entry : directory_entries(directory)) {
-      const std::string name = entry.path().filename().string();
-      const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
-                        name == kCheckpointFile || name == kPreviousCheckpointFile || name == kBestFile ||
-                        name == kLogFile || is_temporary(name);
-      if (ours) old.push_back(entry.path());
-    }
-    // Removes nothing of another process that writes this run.
-    std::optional<FileDescriptor> lock;
-    if (!may_remove) lock.emplace(tbwriter::lock_directory(directory));
-    if (may_remove) may_remove();
-    for (const std::filesystem::path& path : old) std::filesystem::remove(path);
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw_unprepared(directory, error);
+  std::filesystem::create_directories(directory);
+  std::vector<std::filesystem::path> old;
+  for (const auto& entry : directory_entries(directory)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
+                      name == kCheckpointFile || name == kPreviousCheckpointFile || name == kBestFile ||
+                      name == kLogFile || is_temporary(name);
+    if (ours) old.push_back(entry.path());
   }
+  // Removes nothing of another process that writes this run.
+  std::optional<FileDescriptor> lock;
+  if (!may_remove) lock.emplace(tbwriter::lock_directory(directory));
+  if (may_remove) may_remove();
+  for (const std::filesystem::path& path : old) std::filesystem::remove(path);
+} catch (const std::filesystem::filesystem_error& error) {
+  throw_unprepared(directory, error);
 }
 
-void remove_temporaries(const std::filesystem::path& directory) {
+void remove_temporaries(const std::filesystem::path& directory) try {
   check_is_own_directory(directory);
-  try {
-    for (const auto& entry : directory_entries(directory)) {
-      if (is_temporary(entry.path().filename().string())) std::filesystem::remove(entry.path());
-    }
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw_unprepared(directory, error);
+  for (const auto& entry : directory_entries(directory)) {
+    if (is_temporary(entry.path().filename().string())) std::filesystem::remove(entry.path());
   }
-}
-
-bool has_events(const std::filesystem::path& directory) {
-  return !tbwriter::list_event_files(directory).empty();
+} catch (const std::filesystem::filesystem_error& error) {
+  throw_unprepared(directory, error);
 }
 
 std::vector<std::string> own_event_files(const std::filesystem::path& run_directory) {

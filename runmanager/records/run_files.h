@@ -60,9 +60,6 @@ void prepare_run_directory(const std::filesystem::path& directory,
 /// IoError as prepare_run_directory() does.
 void remove_temporaries(const std::filesystem::path& directory);
 
-/// Whether the directory holds an events file. Throws IoError if it cannot be listed.
-bool has_events(const std::filesystem::path& directory);
-
 /// The names of the events files in `run_directory` that this program has written, sorted. Throws IoError.
 std::vector<std::string> own_event_files(const std::filesystem::path& run_directory);
 

@@ -13,6 +13,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/run_log.h"
+#include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
@@ -88,7 +89,8 @@ void AggregateRuns::update_all(std::span<const RunRecord> records) const {
 std::vector<std::string> AggregateRuns::written() const {
   std::vector<std::string> names;
   for (const Combination& combination : combinations_) {
-    if (has_events(directory_ / combination.group.name)) names.push_back(combination.group.name);
+    if (!tbwriter::list_event_files(directory_ / combination.group.name).empty())
+      names.push_back(combination.group.name);
   }
   return names;
 }

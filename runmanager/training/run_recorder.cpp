@@ -316,7 +316,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
   // none of them.
   constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
   remove_end(directory);
-  const bool is_first = !has_events(directory);
+  const bool is_first = tbwriter::list_event_files(directory).empty();
   RunLog log(directory, run, {.purge_step = is_first ? 0 : kAfterAllSteps, .locks_directory = locks});
   if (is_first) log.begin(record.provenance);
   log.close(record.status, record.error.value_or(""));
