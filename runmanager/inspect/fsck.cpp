@@ -187,13 +187,14 @@ class DirectoryChecker {
       add(directory, {.problems = {"cannot be read: " + error.message()}});
       return records;
     }
+    const ResultFiles results = read_result_files(directory);
     for (const fs::path& child : children) {
       for (auto& [name, record] : check(child))
         records.emplace((name == "." ? child.filename() : child.filename() / name).string(),
                         std::move(record));
     }
     check_run(directory, records);
-    for (FileFinding& finding : check_results(directory, records)) {
+    for (FileFinding& finding : check_results(directory, results, records)) {
       const fs::path path = directory / finding.path;
       add(path, std::move(finding));
     }

@@ -49,9 +49,21 @@ nlohmann::ordered_json fsck_json(const FsckReport& report);
 /// run.json that cannot be read.
 using RecordsByName = std::map<std::string, std::optional<RunRecord>>;
 
-/// Compares the three files of the sweep in `directory` with each other and with `records`. Returns a
+/// The text of a file, or why it cannot be read.
+struct ResultFile {
+  std::string text, problem;
+};
+/// sweep.json, results.json and results.csv, by their names: those that are there.
+using ResultFiles = std::map<std::string, ResultFile>;
+
+/// Reads those of `directory`. If the sweep goes on, its records have to be read later: a record may be newer
+/// than the results, but not older.
+ResultFiles read_result_files(const std::filesystem::path& directory);
+
+/// Compares `files`, those of the sweep in `directory`, with each other and with `records`. Returns a
 /// finding, with a path relative to `directory`, for each file that exists or should exist and for each
 /// missing run.json.
-std::vector<FileFinding> check_results(const std::filesystem::path& directory, const RecordsByName& records);
+std::vector<FileFinding> check_results(const std::filesystem::path& directory, const ResultFiles& files,
+                                       const RecordsByName& records);
 
 }  // namespace sweep

@@ -46,16 +46,14 @@ bool may_be_newer(const RunRecord& record, const ResultsRun& run) {
 
 class ResultsChecker {
  public:
-  ResultsChecker(const fs::path& directory, const RecordsByName& records)
-      : directory_(directory), records_(records) {}
+  ResultsChecker(const fs::path& directory, const ResultFiles& files, const RecordsByName& records)
+      : directory_(directory), files_(files), records_(records) {}
 
   std::vector<FileFinding> check() {
     // A training loop of the user's own leaves only the results, and those only if it saves them.
-    const bool has_json = fs::exists(directory_ / "results.json"),
-               has_csv = fs::exists(directory_ / "results.csv"),
+    const bool has_json = files_.contains("results.json"), has_csv = files_.contains("results.csv"),
                is_run = fs::exists(directory_ / ".." / kSweepFile),
-               has_sweep =
-                   fs::exists(directory_ / kSweepFile) || (fs::exists(directory_ / kLockFile) && !is_run);
+               has_sweep = files_.contains(kSweepFile) || (fs::exists(directory_ / kLockFile) && !is_run);
     if (has_sweep) check_file(kSweepFile, &ResultsChecker::check_sweep);
     // Before a first start has results, no run of it has a record.
     if ((has_sweep && !records_.empty()) || has_json || has_csv) {
@@ -67,22 +65,23 @@ class ResultsChecker {
   }
 
  private:
-  // Reads the file `name` and runs `check_text` on it. A file that is missing or cannot be parsed is damaged.
+  // Runs `check_text` on the file `name`. A file that is missing or cannot be parsed is damaged.
   void check_file(const std::string& name,
                   void (ResultsChecker::*check_text)(const std::string&, FileFinding&)) {
     FileFinding finding{.path = name};
-    std::error_code error;
-    if (!fs::exists(directory_ / name, error)) {
+    const auto file = files_.find(name);
+    if (file == files_.end()) {
       finding.problems.emplace_back("is missing");
+    } else if (!file->second.problem.empty()) {
+      finding.problems.push_back(file->second.problem);
     } else {
+      finding.bytes = file->second.text.size();
       try {
-        const std::string text = read_file(directory_ / name);
-        finding.bytes = text.size();
-        (this->*check_text)(text, finding);
+        (this->*check_text)(file->second.text, finding);
       } catch (const DataError& wrong) {
         finding.problems.emplace_back(wrong.what());
       } catch (const Json::exception& wrong) {
-        finding.problems.push_back(fmt::format("cannot be parsed: {}", wrong.what()));
+        finding.problems.push_back("cannot be parsed: " + json_reason(wrong));
       }
     }
     findings_.push_back(std::move(finding));
@@ -224,6 +223,7 @@ class ResultsChecker {
   }
 
   const fs::path& directory_;
+  const ResultFiles& files_;
   const RecordsByName& records_;
   std::vector<FileFinding> findings_;
   std::optional<std::vector<std::string>> sweep_runs_;
@@ -233,8 +233,23 @@ class ResultsChecker {
 
 }  // namespace
 
-std::vector<FileFinding> check_results(const fs::path& directory, const RecordsByName& records) {
-  return ResultsChecker(directory, records).check();
+ResultFiles read_result_files(const fs::path& directory) {
+  ResultFiles files;
+  // results.csv is written before results.json, and must not be older here.
+  for (const char* name : {kSweepFile, "results.json", "results.csv"}) {
+    if (!fs::exists(directory / name)) continue;
+    try {
+      files[name].text = read_file(directory / name);
+    } catch (const DataError& wrong) {
+      files[name].problem = wrong.what();
+    }
+  }
+  return files;
+}
+
+std::vector<FileFinding> check_results(const fs::path& directory, const ResultFiles& files,
+                                       const RecordsByName& records) {
+  return ResultsChecker(directory, files, records).check();
 }
 
 }  // namespace sweep

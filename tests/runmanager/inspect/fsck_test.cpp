@@ -279,6 +279,20 @@ TEST_F(Fsck, ATrialThatWaitedMayHaveGoneOnSinceTheResultsWereWritten) {
   EXPECT_EQ(check().damaged(), 2u) << "it still waits, but both results have another loss";
 }
 
+TEST_F(Fsck, ARunMayEndWhileTheSweepIsChecked) {
+  std::vector<RunRecord> runs = list_runs(sweep());
+  RecordsByName records;
+  for (const RunRecord& run : runs) records[run.name] = run;
+  runs.front().status = RunStatus::kRunning;
+  runs.front().epochs.pop_back();
+  save_results(sweep() / "results", runs, "small", {"lr", "device"}, Survives::kKill);
+  const ResultFiles read_before = read_result_files(sweep());
+  runs.front() = *records[runs.front().name];
+  save_results(sweep() / "results", runs, "small", {"lr", "device"}, Survives::kKill);
+  for (const FileFinding& finding : check_results(sweep(), read_before, records))
+    EXPECT_FALSE(finding.damaged()) << finding.path;
+}
+
 TEST_F(Fsck, NewestTrialsMayBeMissingInOneFileOfAGrowingSearch) {
   const Json whole = Json::parse(tbwriter::slurp(sweep() / "sweep.json"));
   const auto with_runs = [&](Json runs, const char* method) {
