@@ -72,7 +72,7 @@ struct RunRecord {
   nlohmann::ordered_json config;          // every setting, resolved
   /// Bytes of each events file at the end of the run, by name without directory. Empty before.
   std::map<std::string, std::uint64_t> event_files;
-  nlohmann::ordered_json provenance;
+  nlohmann::ordered_json provenance = nlohmann::ordered_json::object();
 };
 
 /// Calls visit(epoch) for every epoch of the run that was measured, epoch 0 included.

@@ -208,7 +208,7 @@ void add_files(const std::string& title, const Json& files, Facts& facts) {
 
 void add_run(const RunRecord& run, Facts& facts) {
   const Json& provenance = run.provenance;
-  if (!provenance.is_object()) return;
+  if (provenance.empty()) return;
   // A program's own numbers are not those of this engine.
   const std::string numerics = text_of(member(provenance, "numerics"));
   facts.add("Program",
