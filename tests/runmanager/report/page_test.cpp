@@ -210,8 +210,7 @@ TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
   EXPECT_THAT(rows.rows, Contains(ElementsAre("Input, SHA-256", "12ab  train.py")).Times(1));
   EXPECT_THAT(rows.rows, Contains(ElementsAre("Git commit", "cd34, with the changes of git.diff")).Times(1));
   run.record.provenance = nlohmann::ordered_json::object();
-  for (const auto& row : provenance_rows(report_data_of({run})).rows)
-    EXPECT_NE(row[0], "Program");
+  for (const auto& row : provenance_rows(report_data_of({run})).rows) EXPECT_NE(row[0], "Program");
 }
 
 TEST(RunPictures, AreTheNewestOfEachKindWithTheirTexts) {
