@@ -39,7 +39,7 @@ TEST(Comparison, SaysHowManyTimesAsFastOrHowFarApart) {
               HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
 }
 
-// As those of a range: each run has another value.
+// Each run has another value, as with a range.
 TEST(Comparison, TakesTimeThatIsLinearInTheValues) {
   const double times = test::growth(
       [](std::size_t values) {
