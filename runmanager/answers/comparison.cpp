@@ -73,7 +73,7 @@ bool belongs_to(const std::string& setting, const std::string& key) {
 }
 
 std::string machine_of(const RunRecord& run) {
-  if (!run.provenance.is_object() || !run.provenance.contains("machine")) return "";
+  if (!run.provenance.contains("machine")) return "";
   const auto& machine = run.provenance.at("machine");
   if (!machine.is_object()) return "";
   // A record that somebody changed may have any value there.

@@ -33,8 +33,7 @@ std::vector<std::string> digests_of(const Json& dataset) {
 SampleFormat recorded_samples(const RecordedRun& run) {
   const Json& provenance = run.record.provenance;
   const std::string where = (run.directory / kRunRecordFile).string();
-  if (provenance.is_object() && provenance.contains("input"))
-    return sample_format_from_json(provenance["input"], where);
+  if (provenance.contains("input")) return sample_format_from_json(provenance["input"], where);
   try {
     return load_dataset(run.config.dataset);
   } catch (const DataError& error) {

@@ -157,7 +157,7 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
   if (settings.contains(kLineageKey) && settings[kLineageKey].empty()) settings.erase(kLineageKey);
   settings["device"] = device;
   for (const char* key : {"numerics", "init_sha256"}) {
-    if (provenance.is_object() && provenance.contains(key)) settings[key] = provenance[key];
+    if (provenance.contains(key)) settings[key] = provenance[key];
   }
   flatten(settings, "", identity.settings);
   std::sort(identity.settings.begin(), identity.settings.end());

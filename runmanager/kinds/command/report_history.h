@@ -29,11 +29,10 @@ bool tells_position(const Metric& metric);
 /// Joins reports by their steps, over all attempts of a run. An attempt goes on where the previous one ended,
 /// or starts over: from its first step on, it replaces what earlier ones have reported. If it repeats an old
 /// step and leaps from there, as programs that report something at each start do, the step after the leap is
-/// its first. Within an attempt,
-/// only the last step may change, by the source that reported the metric first; earlier ones can still get
-/// metrics that they do not have. Metrics of a test without a later step belong to the last one. If there are
-/// more steps than are kept, some are left out of the records, but never the last one. The latest value of a
-/// metric whose step was left out is in the step kept after it. Not thread-safe.
+/// its first. Within an attempt, only the last step may change, by the source that reported the metric first;
+/// earlier ones can still get metrics that they do not have. Metrics of a test without a later step belong to
+/// the last one. If there are more steps than are kept, some are left out of the records, but never the last
+/// one. The latest value of a metric whose step was left out is in the step kept after it. Not thread-safe.
 class ReportHistory {
  public:
   /// Called with the values of a step once a later one has begun or close() was called, and again with those
