@@ -1,7 +1,5 @@
 #include "tests/support/event_files.h"
 
-#include <iterator>
-
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
@@ -23,11 +21,6 @@ std::string to_hex(const std::string& bytes) {
 
 std::string masked_crc_hex(const std::string& bytes) {
   return to_hex(test::little_endian(mask_crc(crc32c(bytes)), 4));
-}
-
-std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 void spill(const std::filesystem::path& file, const std::string& bytes) {

@@ -1,6 +1,7 @@
 // Event files as tests read them: whole files, and events parsed by the classes that protoc generates.
 #pragma once
 
+#include "core/base/file.h"
 #include "proto/tensorboard/event.pb.h"
 #include "tests/support/test.h"
 
@@ -14,8 +15,6 @@ std::string to_hex(const std::string& bytes);
 /// The masked CRC-32C of `bytes` as an event file stores it, little-endian.
 std::string masked_crc_hex(const std::string& bytes);
 
-/// The content of a file; "" if it cannot be read.
-std::string slurp(const std::filesystem::path& file);
 /// Replaces the content of a file.
 void spill(const std::filesystem::path& file, const std::string& bytes);
 

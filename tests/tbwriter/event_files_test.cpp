@@ -101,10 +101,10 @@ class TruncateTo : public testing::Test {
 TEST_F(TruncateTo, LeavesWhatWasThereWhenThePositionWasTaken) {
   for (const int files : {1, 3}) {
     const FilePosition position = write(files);
-    const std::string before = slurp(run / position.file).substr(0, position.bytes);
+    const std::string before = read_file(run / position.file).substr(0, position.bytes);
     EXPECT_TRUE(truncate_to(run, position));
     EXPECT_THAT(steps_of(read_run(run), "s"), ElementsAre(0, 1, 2));
-    EXPECT_EQ(slurp(run / position.file), before);
+    EXPECT_EQ(read_file(run / position.file), before);
     EXPECT_EQ(list_event_files(run).back(), position.file);
     SummaryWriter writer(run, {.purge_step = 3});
     for (int step = 3; step < 5; ++step) writer.add_scalar("s", step, step);
@@ -123,13 +123,13 @@ TEST_F(TruncateTo, AlsoRemovesTheTornTailOfAKilledWriter) {
 
 TEST_F(TruncateTo, LeavesWholeRecordsOfAFileThatIsTooShortAndSaysSo) {
   const FilePosition position = write(1);
-  const std::string before = slurp(run / position.file);
+  const std::string before = read_file(run / position.file);
   const std::string garbage = std::string(20, '\0');
   for (std::size_t size = 0; size < position.bytes; size += 7) {
     for (const std::string& tail : {std::string(), garbage}) {
       spill(run / position.file, before.substr(0, size) + tail);
       EXPECT_FALSE(truncate_to(run, position)) << size;
-      const std::string left = slurp(run / position.file);
+      const std::string left = read_file(run / position.file);
       EXPECT_TRUE(before.starts_with(left));
       EXPECT_LE(left.size(), size + tail.size()) << "a record may end in zeros";
       EXPECT_EQ(check_events_file(run / position.file).end, ReadEnd::kEnd);
@@ -160,7 +160,7 @@ TEST_F(TruncateTo, LeavesTheFilesOfOtherPrograms) {
   const FilePosition position = write(1);
   spill(run / "mynotes.tfevents.txt", "mine");
   truncate_to(run, position);
-  EXPECT_EQ(slurp(run / "mynotes.tfevents.txt"), "mine");
+  EXPECT_EQ(read_file(run / "mynotes.tfevents.txt"), "mine");
 }
 
 TEST_F(TruncateTo, DoesNotCutThroughALink) {

@@ -46,7 +46,7 @@ TEST_F(SummaryWriterTest, WritesScalarsByteForByteAsProtobufDoes) {
   SummaryWriter writer(run, options);
   writer.add_scalar("loss", 0.5, 7, {.wall_time = 1.7e9});
   writer.close();
-  const std::string bytes = slurp(writer.path());
+  const std::string bytes = read_file(writer.path());
   const std::string expected =
       from_hex("1a00000000000000129bd82d0900000040fc54d94110072a0d0a0b0a046c6f7373150000003f2c75eab7");
   EXPECT_EQ(to_hex(bytes.substr(bytes.size() - expected.size())), to_hex(expected));

@@ -125,7 +125,7 @@ TEST_F(Export, CountsPointsOnceThatAResumedRunWroteAgain) {
 TEST_F(Export, LeavesOutAndReportsADamagedRecord) {
   write("r", {scalar("a", 1, 0), scalar("a", 2, 1), scalar("a", 3, 2)});
   EXPECT_THAT(read_logdir(directory_.path()).damage, IsEmpty());
-  const std::string whole = tbwriter::slurp(path("r"));
+  const std::string whole = read_file(path("r"));
   std::string bytes = whole;
   char& last = bytes[bytes.size() - 5];  // of the last payload; a checksum of 4 bytes follows
   last = static_cast<char>(last ^ 1);
@@ -142,7 +142,7 @@ TEST_F(Export, LeavesOutAndReportsADamagedRecord) {
 
 TEST_F(Export, NamesThatAreNotUtf8GiveValidJson) {
   write("r", {scalar("x", 1, 0)});
-  std::string bytes = tbwriter::slurp(path("r"));
+  std::string bytes = read_file(path("r"));
   const std::string bad = "bad \xff \" tag";
   std::string payload = scalar(std::string(bad.size(), 'x'), 1, 1).SerializeAsString();
   payload.replace(payload.find(std::string(bad.size(), 'x')), bad.size(), bad);

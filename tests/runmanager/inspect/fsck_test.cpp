@@ -34,7 +34,7 @@ class Fsck : public ::testing::Test {
 
   // Replaces the first `from` in a file. A run.json then has no checksum, as those of older versions.
   static void edit(const fs::path& path, const std::string& from, const std::string& to) {
-    std::string text = tbwriter::slurp(path);
+    std::string text = read_file(path);
     const std::size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos);
     text.replace(at, from.size(), to);
@@ -104,7 +104,7 @@ TEST_F(Fsck, CountsRecordsAsTheProtobufParserDoes) {
 }
 
 TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {
-  const std::string whole = tbwriter::slurp(events());
+  const std::string whole = read_file(events());
   const auto offsets = record_offsets(whole);
   ASSERT_EQ(offsets.back(), whole.size());
   for (std::size_t at = 0; at < whole.size(); at += at < 200 ? 1 : 97) {
@@ -128,7 +128,7 @@ TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {
 }
 
 TEST_F(Fsck, ACutEventsFileIsDamageOnlyInACompletedRun) {
-  const std::string whole = tbwriter::slurp(events());
+  const std::string whole = read_file(events());
   tbwriter::spill(events(), whole.substr(0, whole.size() - 5));
   const auto offsets = record_offsets(whole);
   const std::size_t last = offsets.size() - 2;
@@ -145,7 +145,7 @@ TEST_F(Fsck, ACutEventsFileIsDamageOnlyInACompletedRun) {
 TEST_F(Fsck, ATornTailOfAnInterruptedRunIsANote) {
   edit(file("run.json"), "\"completed\"", "\"interrupted\"");
   for (const char* results : {"results.json", "results.csv"}) fs::remove(sweep() / results);
-  const std::string whole = tbwriter::slurp(events());
+  const std::string whole = read_file(events());
   tbwriter::spill(events(), whole.substr(0, whole.size() - 1));
   EXPECT_EQ(check_directory(sweep() / kFirst).damaged(), 0u);
 }
@@ -154,7 +154,7 @@ TEST_F(Fsck, FindsEveryFileThatIsMissingCutOrHasAFlippedBit) {
   // The tensors are the last part of the checkpoint: 51 weights and 4 bytes for each. The sweep's name, which
   // comes first in results.json, is also that of its directory, which anybody may rename.
   const std::size_t tensors = fs::file_size(file("checkpoint.safetensors")) - 51 * 4,
-                    runs = tbwriter::slurp(sweep() / "results.json").find("\"runs\"");
+                    runs = read_file(sweep() / "results.json").find("\"runs\"");
   const struct {
     fs::path path;
     std::size_t first;    // byte whose change is damage
@@ -166,7 +166,7 @@ TEST_F(Fsck, FindsEveryFileThatIsMissingCutOrHasAFlippedBit) {
                {sweep() / "results.csv", 0, "is missing\n"}};
   for (const auto& [path, first, missing] : files) {
     SCOPED_TRACE(path);
-    const std::string whole = tbwriter::slurp(path);
+    const std::string whole = read_file(path);
     for (std::size_t at = first; at + 1 < whole.size(); at += 5) {  // the last line break may be anything
       std::string bytes = whole;
       bytes[at] = static_cast<char>(bytes[at] ^ 1 << at % 7);
@@ -186,7 +186,7 @@ TEST_F(Fsck, FindsEveryFileThatIsMissingCutOrHasAFlippedBit) {
 }
 
 TEST_F(Fsck, FindsEventsThatLackTheirLastRecords) {
-  const std::string whole = tbwriter::slurp(events());
+  const std::string whole = read_file(events());
   const auto offsets = record_offsets(whole);
   tbwriter::spill(events(), whole.substr(0, offsets[offsets.size() - 2]));
   EXPECT_EQ(only_damage(events()), fmt::format("has {} bytes, but had {} at the end of the run\n",
@@ -213,7 +213,7 @@ TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {
 }
 
 TEST_F(Fsck, FindsAMissingOrDamagedRecordOfARun) {
-  const std::string whole = tbwriter::slurp(file("run.json"));
+  const std::string whole = read_file(file("run.json"));
   tbwriter::spill(file("run.json"), whole.substr(0, whole.size() / 2));
   EXPECT_THAT(only_damage(file("run.json")), HasSubstr("the run's record is lost"));
   fs::remove(file("run.json"));
@@ -294,7 +294,7 @@ TEST_F(Fsck, ARunMayEndWhileTheSweepIsChecked) {
 }
 
 TEST_F(Fsck, NewestTrialsMayBeMissingInOneFileOfAGrowingSearch) {
-  const Json whole = Json::parse(tbwriter::slurp(sweep() / "sweep.json"));
+  const Json whole = Json::parse(read_file(sweep() / "sweep.json"));
   const auto with_runs = [&](Json runs, const char* method) {
     Json json = {{"name", "small"}, {"search", {{"method", method}}}, {"runs", std::move(runs)}};
     tbwriter::spill(sweep() / "sweep.json", json.dump());

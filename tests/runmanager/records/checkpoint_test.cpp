@@ -108,7 +108,7 @@ TEST_F(CheckpointFile, KeepsTheEpochBeforeTrainingApart) {
   EXPECT_EQ(read.record.untrained.value()["validation_loss"], 2.5);
   EXPECT_EQ(read.record.epochs.size(), 1u);
   EXPECT_EQ(whole_checkpoint_epoch(directory_ / "none"), std::nullopt);
-  std::string damaged = tbwriter::slurp(directory_ / "file");
+  std::string damaged = read_file(directory_ / "file");
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
   tbwriter::spill(directory_ / "file", damaged);
   EXPECT_EQ(whole_checkpoint_epoch(directory_ / "file"), std::nullopt);
@@ -119,7 +119,7 @@ TEST_F(CheckpointFile, KeepsTheEpochBeforeTrainingApart) {
 TEST_F(CheckpointFile, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
   const Network network(spec(true), {1, 4, 4});
   write(directory_ / "good", network, some_checkpoint(network));
-  const std::string good = tbwriter::slurp(directory_ / "good");
+  const std::string good = read_file(directory_ / "good");
   for (std::size_t i = 0; i < good.size(); ++i) {
     if (i % 3 == 0) {
       tbwriter::spill(directory_ / "bad", good.substr(0, i));

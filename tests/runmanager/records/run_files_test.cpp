@@ -7,7 +7,7 @@
 
 namespace sweep::run_files_test {
 
-using tbwriter::slurp, tbwriter::spill;
+using tbwriter::spill;
 
 using PrepareRunDirectory = test::InDirectory;
 using RemoveTemporaries = test::InDirectory;
@@ -22,21 +22,21 @@ TEST_F(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
   for (const std::string& name : others) spill(directory / name, "mine");
   prepare_run_directory(directory.path());
   for (const std::string& name : ours) EXPECT_FALSE(fs::exists(directory / name)) << name;
-  for (const std::string& name : others) EXPECT_EQ(slurp(directory / name), "mine") << name;
+  for (const std::string& name : others) EXPECT_EQ(read_file(directory / name), "mine") << name;
 }
 
 TEST_F(PrepareRunDirectory, RemovesNothingWithoutLeave) {
   spill(directory / "run.json", "old");
   EXPECT_THROW(prepare_run_directory(directory.path(), [] { throw IoError("another process owns the run"); }),
                IoError);
-  EXPECT_EQ(slurp(directory / "run.json"), "old");
+  EXPECT_EQ(read_file(directory / "run.json"), "old");
 }
 
 TEST_F(PrepareRunDirectory, RemovesNothingThatAnotherWriterHas) {
   spill(directory / "run.json", "theirs");
   std::optional<FileDescriptor> other = tbwriter::lock_directory(directory.path());
   EXPECT_THROW(prepare_run_directory(directory.path()), IoError);
-  EXPECT_EQ(slurp(directory / "run.json"), "theirs");
+  EXPECT_EQ(read_file(directory / "run.json"), "theirs");
   other.reset();
   prepare_run_directory(directory.path());
   EXPECT_FALSE(fs::exists(directory / "run.json"));
@@ -48,7 +48,7 @@ TEST_F(RemoveTemporaries, KnowsWhatAKilledProcessHasHalfWritten) {
     spill(directory / name, "whole");
     spill(directory / (name + ".17-00000001-2.tmp"), "half");
     remove_temporaries(directory.path());
-    EXPECT_EQ(slurp(directory / name), "whole");
+    EXPECT_EQ(read_file(directory / name), "whole");
     EXPECT_FALSE(fs::exists(directory / (name + ".17-00000001-2.tmp"))) << name;
   }
 }
@@ -58,7 +58,7 @@ TEST_F(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
   fs::create_symlink("precious", directory / "log.txt");
   prepare_run_directory(directory.path());
   EXPECT_FALSE(fs::is_symlink(directory / "log.txt"));
-  EXPECT_EQ(slurp(directory / "precious"), "mine");
+  EXPECT_EQ(read_file(directory / "precious"), "mine");
 }
 
 TEST_F(PrepareRunDirectory, RefusesALinkedDirectory) {
@@ -69,7 +69,7 @@ TEST_F(PrepareRunDirectory, RefusesALinkedDirectory) {
       test::message_of<IoError>([&] { prepare_run_directory(directory / "run"); }).find("symbolic link"),
       std::string::npos);
   EXPECT_THROW(remove_temporaries(directory / "run"), IoError);
-  EXPECT_EQ(slurp(directory / "target/run.json"), "mine");
+  EXPECT_EQ(read_file(directory / "target/run.json"), "mine");
 }
 
 // Python: [dict(zip(p, v)) for v in itertools.product(*p.values())] with

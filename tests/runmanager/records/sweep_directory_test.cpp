@@ -108,11 +108,11 @@ TEST_F(SweepDirectoryTest, LeavesWhatALinkInPlaceOfItsLockPointsTo) {
   fs::create_symlink(temporary / "precious", temporary / "name/.lock");
   EXPECT_THROW(open(), IoError);
   EXPECT_THROW(check(), IoError);
-  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+  EXPECT_EQ(read_file(temporary / "precious"), "mine");
   fs::remove(temporary / "name/.lock");
   fs::create_hard_link(temporary / "precious", temporary / "name/.lock");
   EXPECT_THROW(open(), IoError);
-  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+  EXPECT_EQ(read_file(temporary / "precious"), "mine");
 }
 
 TEST_F(SweepDirectoryTest, IsNotWrittenThroughALinkButItsLogDirectoryMayBeOne) {
@@ -146,7 +146,7 @@ TEST_F(SweepDirectoryTest, IsLockedAgainWhateverAPowerCutLeftOfItsLock) {
   for (const std::string& other : {std::string("mine"), std::string("\0mine", 5), std::string("process\n")}) {
     tbwriter::spill(temporary / "name/.lock", other);
     EXPECT_THROW(open(), IoError) << other;
-    EXPECT_EQ(tbwriter::slurp(temporary / "name/.lock"), other);
+    EXPECT_EQ(read_file(temporary / "name/.lock"), other);
   }
 }
 
@@ -171,7 +171,7 @@ TEST_F(RunLockTest, IsHadByOneProcessAtATimeAndNamesIt) {
   ASSERT_TRUE(lock);
   EXPECT_TRUE(owns(lock->owner()));
   EXPECT_FALSE(try_lock());
-  EXPECT_THAT(tbwriter::slurp(temporary / "run/.lock"),
+  EXPECT_THAT(read_file(temporary / "run/.lock"),
               HasSubstr("process " + std::to_string(::getpid()) + " on "));
   const RunOwner before = lock->owner();
   lock.reset();
@@ -237,12 +237,12 @@ TEST_F(RunLockTest, IsNotTakenThroughALink) {
   fs::create_symlink(temporary / "precious", temporary / "other/.lock");
   EXPECT_THROW(RunLock::try_lock(temporary / "other"), IoError);
   EXPECT_TRUE(fs::is_empty(temporary / "elsewhere"));
-  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "process 1 on mine\n");
+  EXPECT_EQ(read_file(temporary / "precious"), "process 1 on mine\n");
 }
 
 TEST_F(LockFileTest, TellsWhoOfThisMachineHasLocks) {
   LockFile first(temporary / ".lock"), second(temporary / ".lock");
-  const auto locks = [&first] { return locks_here(tbwriter::slurp("/proc/locks"), first); };
+  const auto locks = [&first] { return locks_here(read_file("/proc/locks"), first); };
   ASSERT_TRUE(first.try_lock(LockKind::kShared));
   if (locks().empty()) GTEST_SKIP() << "the kernel does not tell, or calls this disk by another number";
   EXPECT_THAT(locks(), ElementsAre(::getpid()));
@@ -307,9 +307,9 @@ TEST_F(SharedDirectoryTest, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestC
   fs::last_write_time(temporary / "run" / ("checkpoint." + old_id + ".safetensors"),
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   adopt_attempts(temporary.path());
-  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.safetensors"), "newer");
-  EXPECT_EQ(tbwriter::slurp(temporary / "run/checkpoint.previous.safetensors"), "previous");
-  EXPECT_EQ(tbwriter::slurp(temporary / "run/best.safetensors"), "best");
+  EXPECT_EQ(read_file(temporary / "run/checkpoint.safetensors"), "newer");
+  EXPECT_EQ(read_file(temporary / "run/checkpoint.previous.safetensors"), "previous");
+  EXPECT_EQ(read_file(temporary / "run/best.safetensors"), "best");
   EXPECT_FALSE(fs::exists(temporary / "run" / ("checkpoint." + old_id + ".safetensors")));
   EXPECT_FALSE(fs::exists(temporary / ".claims"));
 }

@@ -23,7 +23,7 @@ TEST_F(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   for (const char* tag : {"Accuracy/validation", "Loss/validation", "Number Correct/validation"})
     EXPECT_EQ(tbwriter::steps_of(events, tag).at(0), 0) << tag;
   EXPECT_EQ(tbwriter::steps_of(events, "Loss/train").at(0), 1);
-  const auto rows = parse_csv(tbwriter::slurp(options.logdir / "small" / "results.csv"));
+  const auto rows = parse_csv(read_file(options.logdir / "small" / "results.csv"));
   ASSERT_EQ(rows.size(), 1u + 2 * 3);
   EXPECT_THAT(std::vector(rows[1].begin() + 2, rows[1].begin() + 9),
               ElementsAre("0", "", "", "", "2.5", "1", ""));
@@ -42,10 +42,10 @@ TEST_F(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
   Sweep sweep = small_sweep();
   sweep.runs.resize(1);
   run(sweep);
-  const std::string kept = tbwriter::slurp(path(kFirst) / "run.json");
+  const std::string kept = read_file(path(kFirst) / "run.json");
   sweep.runs[0].evaluate_first = true;
   run(sweep);
-  EXPECT_EQ(tbwriter::slurp(path(kFirst) / "run.json"), kept);
+  EXPECT_EQ(read_file(path(kFirst) / "run.json"), kept);
   EXPECT_THAT(terminal_output, HasSubstr("has no epoch 0, which evaluate_first asks for"));
   sweep.runs[0].epochs = 3;  // continues, still without
   sweep.runs[0].resolved["epochs"] = 3;
@@ -119,10 +119,10 @@ TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) 
 
 TEST_F(EarlyStopping, AStoppedRunIsFinishedAlsoForMoreEpochsButNotForAnotherStop) {
   const SweepOutcome stopped = start("runs", sweep());
-  const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
+  const std::string kept = read_file(run_directory(stopped) / "run.json");
   for (const char* epochs : {"epochs=30", "epochs=60", "epochs=2"}) {
     start("runs", sweep({}, epochs));
-    EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept) << epochs;
+    EXPECT_EQ(read_file(run_directory(stopped) / "run.json"), kept) << epochs;
   }
   for (const char* stop : {"stop.patience=4", R"(stop.metric="Loss/train")", "stop.min_delta=0.5"}) {
     EXPECT_THAT(test::message_of<ConfigError>([&] { start("runs", sweep({stop})); }), HasSubstr("stop."))
@@ -262,7 +262,7 @@ TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
       if (!lost) tbwriter::spill(file, "no weights");
       const SweepOutcome resumed = start(logdir, asked);
       EXPECT_EQ(bits_of(resumed), bits_of(whole)) << logdir;
-      const std::string log = tbwriter::slurp(run_directory(resumed) / "log.txt");
+      const std::string log = read_file(run_directory(resumed) / "log.txt");
       EXPECT_EQ(log.find("best.safetensors is not that of epoch") != std::string::npos, epoch > best) << log;
     }
   }
@@ -282,9 +282,9 @@ TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
 
 TEST_F(EarlyStopping, AFinishedRunIsKeptWhenItsBestEpochIsAskedForLater) {
   const SweepOutcome stopped = start("runs", sweep());
-  const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
+  const std::string kept = read_file(run_directory(stopped) / "run.json");
   start("runs", sweep({"checkpoint=best", "evaluate_first=true"}));
-  EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept);
+  EXPECT_EQ(read_file(run_directory(stopped) / "run.json"), kept);
   EXPECT_FALSE(fs::exists(run_directory(stopped) / "best.safetensors"));
 }
 

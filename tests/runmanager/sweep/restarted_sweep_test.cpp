@@ -37,15 +37,15 @@ class FinishedSweep : public RestartedSweep {
 
 TEST_F(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   EXPECT_THAT(statuses(run_batches(8 + 6, small_sweep())), ElementsAre("completed", "interrupted"));
-  const std::string kept = tbwriter::slurp(path(kFirst) / "run.json");
+  const std::string kept = read_file(path(kFirst) / "run.json");
   const SweepOutcome outcome = run(small_sweep());
   EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
   EXPECT_EQ(training.engines, 1u);
-  EXPECT_EQ(tbwriter::slurp(path(kFirst) / "run.json"), kept);
+  EXPECT_EQ(read_file(path(kFirst) / "run.json"), kept);
   EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
   // Each step once: the interrupted start's events are gone.
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(path(kSecond)), "Loss/train").size(), 2u);
-  EXPECT_EQ(parse_csv(tbwriter::slurp(path("results.csv"))).size(), 5u);
+  EXPECT_EQ(parse_csv(read_file(path("results.csv"))).size(), 5u);
 }
 
 // Replaces files by ones that read as those on a broken disk, and puts them back.
@@ -96,7 +96,7 @@ TEST_F(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAr
     };
     EXPECT_THAT(statuses(run_sweep(small_sweep(), world.options, environment)),
                 ElementsAre("completed", "completed"));
-    const std::string log = tbwriter::slurp(world.path(kFirst) / "log.txt");
+    const std::string log = read_file(world.path(kFirst) / "log.txt");
     if (kernels == "library") {
       EXPECT_EQ(engines, 2) << "one per run";
       EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
@@ -127,8 +127,7 @@ TEST_F(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
   tbwriter::spill(newest, std::string(fs::file_size(newest), '\0'));
   EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
   EXPECT_EQ(training.batches, 4u + 2 * 4) << "the first epoch was finished";
-  EXPECT_THAT(tbwriter::slurp(path(kFirst) / "log.txt"),
-              HasSubstr("resumed from checkpoint.previous.safetensors"));
+  EXPECT_THAT(read_file(path(kFirst) / "log.txt"), HasSubstr("resumed from checkpoint.previous.safetensors"));
   EXPECT_FALSE(fs::exists(previous)) << "the newest is on the disk, so it is of no use any more";
 }
 
@@ -145,7 +144,7 @@ TEST_F(RestartedSweep, GoesOnFromTheCheckpointWhoseEventsAreWhole) {
   fs::resize_file(events, fs::file_size(events) / 4);
   EXPECT_EQ(run(sweep).exit_code, 0);
   EXPECT_EQ(training.batches, 2 * 4u + 3 * 4u) << "the second epoch again, and the third";
-  EXPECT_THAT(tbwriter::slurp(path(kFirst) / "log.txt"),
+  EXPECT_THAT(read_file(path(kFirst) / "log.txt"),
               HasSubstr("has lost the events that checkpoint.safetensors speaks of; resumed from "
                         "checkpoint.previous.safetensors"));
 }
@@ -221,7 +220,7 @@ TEST_F(FinishedSweep, MakesUpForWhatARunHasLost) {
     EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
     EXPECT_EQ(training.batches, batches);
     EXPECT_THAT(terminal_output, HasSubstr(told));
-    EXPECT_THAT(tbwriter::slurp(run_directory / "log.txt"), HasSubstr(logged));
+    EXPECT_THAT(read_file(run_directory / "log.txt"), HasSubstr(logged));
     EXPECT_EQ(tbwriter::steps_of(tbwriter::read_run(run_directory), "Loss/train"), steps);
     EXPECT_TRUE(test::same_bytes(test::tensor_bytes(checkpoint), whole));
   }
@@ -234,7 +233,7 @@ TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
   signal = SIGINT;
   const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.directory.filename(), "small-2");
-  EXPECT_EQ(Json::parse(tbwriter::slurp(outcome.directory / "results.json"))["sweep"], "small-2");
+  EXPECT_EQ(Json::parse(read_file(outcome.directory / "results.json"))["sweep"], "small-2");
   EXPECT_THAT(terminal_output, HasSubstr("sweep small.json name=small-2\n"));
 }
 

@@ -27,7 +27,7 @@ TEST_F(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
     EXPECT_EQ(scalars.at("Loss/validation"), 0.25);
     EXPECT_EQ(scalars.at("Number Correct/validation"), 10);
   }
-  const auto rows = parse_csv(tbwriter::slurp(path("results.csv")));
+  const auto rows = parse_csv(read_file(path("results.csv")));
   ASSERT_EQ(rows.size(), 5u);  // header, 2 runs of 2 epochs
   EXPECT_THAT(rows[1], Contains("completed"));
   const Json results = read_json_file(path("results.json"));
@@ -234,7 +234,7 @@ int exit_code_on_a_disk_of(rlim_t bytes) {
     for (const auto& entry : fs::recursive_directory_iterator(world.directory.path())) {
       const std::string name = entry.path().filename();
       if (name.ends_with(".tmp")) return 2;
-      if (name.ends_with(".json") && !Json::accept(tbwriter::slurp(entry.path()))) return 4;
+      if (name.ends_with(".json") && !Json::accept(read_file(entry.path()))) return 4;
     }
     return 3;
   }
@@ -249,7 +249,7 @@ TEST(RunSweepDeathTest, StopsWithAnIoErrorOnAFullDisk) {
 TEST_F(RunSweep, PrintsResultsJsonInsteadOfTheTableWhenAsked) {
   options.json = true;
   run(small_sweep());
-  EXPECT_EQ(out.str(), tbwriter::slurp(path("results.json")));
+  EXPECT_EQ(out.str(), read_file(path("results.json")));
 }
 
 TEST_F(RunSweep, EndsWithTheLineThatOpensTensorBoard) {

@@ -111,7 +111,7 @@ TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
   for (std::size_t epoch = 0; epoch < 4; ++epoch)
     EXPECT_EQ(outcome.runs[0].epochs[epoch]["loss"], good.runs.at(0).epochs[epoch]["loss"]) << epoch;
   EXPECT_THAT(told_, HasSubstr("will be tried again (1 of 1)"));
-  EXPECT_THAT(tbwriter::slurp(outcome.directory / outcome.runs[0].name / "log.txt"),
+  EXPECT_THAT(read_file(outcome.directory / outcome.runs[0].name / "log.txt"),
               HasSubstr("resumed after epoch 2"));
 }
 

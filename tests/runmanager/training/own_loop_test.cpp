@@ -67,7 +67,7 @@ TEST_F(OwnTrainingLoop, NeedsNothingElseOfThisProject) {
   EXPECT_EQ(record.epochs[1]["loss"], 2.25);
   EXPECT_EQ(record.epochs[1]["distance"], 0.75);
   EXPECT_EQ(record.epochs[1]["accuracy"], std::nullopt) << "nothing was counted";
-  const auto rows = parse_csv(tbwriter::slurp(directory.path() / "mine/results.csv"));
+  const auto rows = parse_csv(read_file(directory.path() / "mine/results.csv"));
   EXPECT_THAT(rows.at(0), Contains("distance"));
   const auto events = tbwriter::read_run(directory.path() / "mine/lr=0.25");
   EXPECT_EQ(tbwriter::values_of(events, "weight").size(), 3u);
@@ -87,7 +87,7 @@ TEST_F(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   const auto events = tbwriter::read_run(directory.path() / "stopped/lr=0.25");
   EXPECT_EQ(tbwriter::values_of(events, "distance").size(), 4u) << "each epoch once";
   EXPECT_TRUE(stopped.train(4, true)) << "completed runs are kept";
-  EXPECT_EQ(parse_csv(tbwriter::slurp(directory.path() / "stopped/results.csv")).size(), 1u + 4);
+  EXPECT_EQ(parse_csv(read_file(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
 TEST_F(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {

@@ -354,8 +354,7 @@ TEST_F(RunManagerTest, CallsASweepByItsDirectoryHoweverThatIsWritten) {
   for (const std::filesystem::path& written :
        {directory, directory / "", directory / ".", directory / "a/.."}) {
     RunManager({.directory = written}).save(directory / "results");
-    EXPECT_EQ(nlohmann::json::parse(tbwriter::slurp(directory / "results.json"))["sweep"], "sweep")
-        << written;
+    EXPECT_EQ(nlohmann::json::parse(read_file(directory / "results.json"))["sweep"], "sweep") << written;
   }
   EXPECT_NO_THROW(RunManager({.directory = ""}));
 }

@@ -80,7 +80,7 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
 TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
   const RunProgress progress = killed_after(3);
   const std::string& file = progress.position.events_file;
-  const std::string whole = tbwriter::slurp(run_directory() / file);
+  const std::string whole = read_file(run_directory() / file);
   const auto points = [this] {
     std::map<std::string, std::map<std::int64_t, double>> all;
     for (const proto::Event& event : events()) {
@@ -127,15 +127,13 @@ TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   EXPECT_EQ(record().epochs.size(), 1u);
 }
 
-using tbwriter::slurp;
-
 TEST(LogFile, AppendsLinesAtOnce) {
   TemporaryDirectory directory;
   LogFile log(directory / "log.txt", /*is_new=*/true);
   log.info("{}", "one");
-  EXPECT_THAT(slurp(directory / "log.txt"), EndsWith(" info one\n"));
+  EXPECT_THAT(read_file(directory / "log.txt"), EndsWith(" info one\n"));
   LogFile(directory / "log.txt", /*is_new=*/false).warn("two");
-  EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
+  EXPECT_THAT(read_file(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
 }
 
 TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
@@ -147,9 +145,9 @@ TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
     log.write_output("end");
     log.end_line();
     log.end_line();
-    EXPECT_THAT(slurp(directory / "log.txt"),
+    EXPECT_THAT(read_file(directory / "log.txt"),
                 MatchesRegex("beginning.\n\\[... about [0-9]+ bytes are left out here ...\\]\n.*end\n"));
-    EXPECT_LT(slurp(directory / "log.txt").size(), 100u);
+    EXPECT_LT(read_file(directory / "log.txt").size(), 100u);
   }
 }
 
@@ -162,7 +160,7 @@ TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
     EXPECT_THROW(LogFile(directory / "log.txt", is_new), IoError);
     EXPECT_THROW(LogFile(directory / "pipe", is_new), IoError);
   }
-  EXPECT_EQ(slurp(directory / "precious"), "mine");
+  EXPECT_EQ(read_file(directory / "precious"), "mine");
 }
 
 }  // namespace sweep::run_recorder_test
