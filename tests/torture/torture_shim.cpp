@@ -1,10 +1,10 @@
 // Preloaded into a program. Makes its N-th call of a function fail or fall short, or kills the program before
 // or after it; see fault_plan.h. Logs its changes to files; see write_log.h. And:
 //
-//   SWEEP_SLOW_MILLISECONDS=N  before a worker tells the sweep anything, about three times an epoch, it
-//   sleeps
-//                              so long, so that many can be in the middle of a run on a small machine
-//   SWEEP_TIME_SCALE=N         the monotonic clock runs N times as fast, and waits end N times as early
+// - SWEEP_SLOW_MILLISECONDS=N: before a worker tells the sweep anything, about three times an epoch, it
+// sleeps
+//   so long, so that many can be in the middle of a run on a small machine
+// - SWEEP_TIME_SCALE=N: the monotonic clock runs N times as fast, and waits end N times as early
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ long time_scale() {
 extern "C" {
 
 int open(const char* path, int flags, ...) {
-  static const auto next = real<int (*)(const char*, int, ...)>("open");
+  static const auto next = real<decltype(open)*>("open");
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
@@ -122,7 +122,7 @@ int open(const char* path, int flags, ...) {
 }
 
 int openat(int at, const char* path, int flags, ...) {
-  static const auto next = real<int (*)(int, const char*, int, ...)>("openat");
+  static const auto next = real<decltype(openat)*>("openat");
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
@@ -134,7 +134,7 @@ int openat(int at, const char* path, int flags, ...) {
 }
 
 FILE* fopen64(const char* path, const char* mode) {
-  static const auto next = real<FILE* (*)(const char*, const char*)>("fopen64");
+  static const auto next = real<decltype(fopen64)*>("fopen64");
   const bool counts = is_below(path);
   FILE* file = nullptr;
   // For its descriptor: libstdc++ reads and writes without the buffer of stdio.
@@ -143,19 +143,19 @@ FILE* fopen64(const char* path, const char* mode) {
 }
 
 int memfd_create(const char* name, unsigned flags) {
-  static const auto next = real<int (*)(const char*, unsigned)>("memfd_create");
+  static const auto next = real<decltype(memfd_create)*>("memfd_create");
   return opened("memfd_create", true, [&] { return next(name, flags); });
 }
 
 int socketpair(int domain, int type, int protocol, int* ends) {
-  static const auto next = real<int (*)(int, int, int, int*)>("socketpair");
+  static const auto next = real<decltype(socketpair)*>("socketpair");
   const int result = checked("socketpair", true, [&] { return next(domain, type, protocol, ends); });
   for (int i = 0; i < 2 && result == 0; ++i) watch(ends[i]);
   return result;
 }
 
 int close(int fd) {
-  static const auto next = real<int (*)(int)>("close");
+  static const auto next = real<decltype(close)*>("close");
   const bool counts = is_watched(fd), fails = counts && before("close") == Fate::kFail;
   watch(fd, false);
   const int result = next(fd);  // Also a close that fails has closed.
@@ -167,9 +167,9 @@ int close(int fd) {
 // `offset`: of the file, where it was written; not counted if the rest is not.
 #define SWEEP_PASSED(function, called, parameters, arguments, offset)                                       \
   ssize_t function parameters {                                                                             \
-    static const auto next = real<ssize_t(*) parameters>(#function);                                        \
+    static const auto next = real<decltype(function)*>(#function);                                          \
     const ssize_t done = passed(called, is_watched(fd), size, [&](size_t part) { return next arguments; }); \
-    if (called[0] != 'r' && done > 0 && write_log::is_on() && is_regular(fd))                               \
+    if ((called)[0] != 'r' && done > 0 && write_log::is_on() && is_regular(fd))                             \
       write_log::add("write", fd, offset, data, static_cast<std::size_t>(done));                            \
     return done;                                                                                            \
   }
@@ -184,7 +184,7 @@ SWEEP_PASSED(pwrite, "pwrite", (int fd, const void* data, size_t size, off_t at)
 // 0; "" for nothing.
 #define SWEEP_CHECKED(type, function, called, counts, parameters, arguments, ...) \
   type function parameters {                                                      \
-    static const auto next = real<type(*) parameters>(#function);                 \
+    static const auto next = real<decltype(function)*>(#function);                \
     const type result = checked(called, counts, [&] { return next arguments; });  \
     if (result == 0 && write_log::is_on()) __VA_ARGS__;                           \
     return result;                                                                \
@@ -217,7 +217,7 @@ SWEEP_CHECKED(pid_t, waitpid, "waitpid", true, (pid_t process, int* status, int 
 #undef SWEEP_CHECKED
 
 int syncfs(int fd) {
-  static const auto next = real<int (*)(int)>("syncfs");
+  static const auto next = real<decltype(syncfs)*>("syncfs");
   if (write_log::is_on()) write_log::add("syncfs", 0, 0, write_log::path_of(fd));
   const int result = checked("fsync", is_watched(fd), [&] { return next(fd); });
   if (result == 0 && write_log::is_on()) write_log::add("syncedfs", 0, 0, write_log::path_of(fd));
@@ -225,7 +225,7 @@ int syncfs(int fd) {
 }
 
 int remove(const char* path) {
-  static const auto next = real<int (*)(const char*)>("remove");
+  static const auto next = real<decltype(remove)*>("remove");
   const bool is_directory = write_log::is_on() && S_ISDIR(status_of(path).st_mode);
   const int result = checked("unlink", is_below(path), [&] { return next(path); });
   if (result == 0 && write_log::is_on())
@@ -235,7 +235,7 @@ int remove(const char* path) {
 
 // For messages with one part, as those between a sweep and its workers are.
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  static const auto next = real<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
+  static const auto next = real<decltype(sendmsg)*>("sendmsg");
   static const long slow = fault::is_worker() ? number_in("SWEEP_SLOW_MILLISECONDS", 0) : 0;
   if (slow > 0) std::this_thread::sleep_for(std::chrono::milliseconds(slow));
   return passed("sendmsg", true, message->msg_iov->iov_len, [&](size_t size) {
@@ -247,7 +247,7 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 }
 
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  static const auto next = real<ssize_t (*)(int, msghdr*, int)>("recvmsg");
+  static const auto next = real<decltype(recvmsg)*>("recvmsg");
   return passed("recvmsg", true, message->msg_iov->iov_len, [&](size_t size) {
     message->msg_iov->iov_len = size;
     return next(fd, message, flags);
@@ -255,7 +255,7 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) {
 }
 
 struct dirent* readdir(DIR* directory) {
-  static const auto next = real<struct dirent* (*)(DIR*)>("readdir");
+  static const auto next = real<decltype(readdir)*>("readdir");
   const bool counts = is_watched(::dirfd(directory));
   if (counts && before("readdir") == Fate::kFail) return errno = fault::planned_error(), nullptr;
   struct dirent* const entry = next(directory);
@@ -264,7 +264,7 @@ struct dirent* readdir(DIR* directory) {
 }
 
 void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
-  static const auto next = real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap");
+  static const auto next = real<decltype(mmap)*>("mmap");
   if (fault::has_begun() && before("mmap") == Fate::kFail) return errno = fault::planned_error(), MAP_FAILED;
   return next(address, size, protection, flags, fd, offset);
 }
@@ -272,15 +272,14 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
 // These two return the error.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
                    void* argument) {
-  static const auto next =
-      real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  static const auto next = real<decltype(pthread_create)*>("pthread_create");
   if (before("clone") == Fate::kFail) return fault::planned_error();
   return next(thread, attributes, begin, argument);
 }
 
 // A child made with vfork() could not return from here.
 pid_t fork() {
-  static const auto next = real<pid_t (*)()>("fork");
+  static const auto next = real<decltype(fork)*>("fork");
   if (before("fork") == Fate::kFail) {
     errno = fault::planned_error();
     return -1;
@@ -299,7 +298,7 @@ void* aligned_alloc(size_t alignment, size_t size) {
 }
 
 int clock_gettime(clockid_t clock, timespec* time) {
-  static const auto next = real<int (*)(clockid_t, timespec*)>("clock_gettime");
+  static const auto next = real<decltype(clock_gettime)*>("clock_gettime");
   const int result = next(clock, time);
   if (result != 0 || clock != CLOCK_MONOTONIC || time_scale() == 1) return result;
   const long fast = (time->tv_sec * kNanoseconds + time->tv_nsec) * time_scale();
@@ -309,8 +308,7 @@ int clock_gettime(clockid_t clock, timespec* time) {
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const timespec* until) {
-  static const auto next =
-      real<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
+  static const auto next = real<decltype(pthread_cond_clockwait)*>("pthread_cond_clockwait");
   if (clock != CLOCK_MONOTONIC || time_scale() == 1) return next(condition, mutex, clock, until);
   // Seconds and nanoseconds apart, since a deadline may be centuries away.
   const long slow = until->tv_sec / time_scale(),
