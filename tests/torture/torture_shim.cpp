@@ -1,9 +1,8 @@
 // Preloaded into a program. Makes its N-th call of a function fail or fall short, or kills the program before
 // or after it; see fault_plan.h. Logs its changes to files; see write_log.h. And:
 //
-// - SWEEP_SLOW_MILLISECONDS=N: before a worker tells the sweep anything, about three times an epoch, it
-// sleeps
-//   so long, so that many can be in the middle of a run on a small machine
+// - SWEEP_SLOW_MILLISECONDS=N: a worker sleeps so long before it tells the sweep anything, about three times
+//   an epoch, so that many can be in the middle of a run on a small machine
 // - SWEEP_TIME_SCALE=N: the monotonic clock runs N times as fast, and waits end N times as early
 #include <dirent.h>
 #include <dlfcn.h>
