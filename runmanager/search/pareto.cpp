@@ -10,10 +10,12 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-// Whether `a` is nowhere worse than `b` and somewhere better.
-bool dominates(const GoalValues& a, const GoalValues& b) {
-  return a != b && std::ranges::equal(a, b, std::ranges::less_equal{});
+bool is_no_worse(const GoalValues& a, const GoalValues& b) {
+  return std::ranges::equal(a, b, std::ranges::less_equal{});
 }
+
+// Whether `a` is nowhere worse than `b` and somewhere better.
+bool dominates(const GoalValues& a, const GoalValues& b) { return is_no_worse(a, b) && a != b; }
 
 // Takes the front out of `sorted`, which is in the order of pareto_front(). What dominates a point is before
 // it, and is dominated by nothing in the front or in it.
@@ -46,6 +48,7 @@ double added_volume(const GoalValues& point, std::span<const GoalValues> others,
   double all = 1;
   for (std::size_t goal = 0; goal < point.size(); ++goal) all *= std::max(0.0, corner[goal] - point[goal]);
   Points shared;  // what of it the others have
+  shared.reserve(others.size());
   for (const GoalValues& other : others) {
     GoalValues& worse = shared.emplace_back(point);
     for (std::size_t goal = 0; goal < point.size(); ++goal) worse[goal] = std::max(point[goal], other[goal]);
@@ -53,14 +56,18 @@ double added_volume(const GoalValues& point, std::span<const GoalValues> others,
   return all - volume(std::move(shared), corner);
 }
 
-// While, Bradstreet and Barone, "A Fast Way of Calculating Exact Hypervolumes" (2012).
+// While, Bradstreet and Barone, "A Fast Way of Calculating Exact Hypervolumes" (2012). In place, as this
+// takes most of the time of a search with several goals.
 double volume(Points points, const GoalValues& corner) {
-  Points front;
-  for (const std::size_t i : pareto_front(points)) front.push_back(std::move(points[i]));
-  front.erase(std::unique(front.begin(), front.end()), front.end());
+  std::ranges::sort(points);
+  auto end = points.begin();  // of the front, which has equal points once
+  for (GoalValues& point : points) {
+    const auto is_before = [&point](const GoalValues& other) { return is_no_worse(other, point); };
+    if (std::none_of(points.begin(), end, is_before)) std::swap(*end++, point);
+  }
   double sum = 0;
-  for (std::size_t i = 0; i < front.size(); ++i)
-    sum += added_volume(front[i], std::span(front).subspan(i + 1), corner);
+  for (auto point = points.begin(); point != end; ++point)
+    sum += added_volume(*point, std::span(point + 1, end), corner);
   return sum;
 }
 
