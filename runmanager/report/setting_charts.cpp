@@ -158,7 +158,8 @@ void add_coordinates(const ReportData& data, Charts& charts) {
       model["scale"] = name;
       model["offset"] = {{"signal", fmt::format("scale('x', '{}') - width", name)}};
       if (!axis.format.empty()) model["format"] = axis.format;
-      if (model.contains("titleY")) model["title"] = axis.title;
+      // By its place: Vega takes a text such as "constructor" for a property that its own objects have.
+      if (model.contains("titleY")) model["title"] = {{"signal", fmt::format("data('axes')[{}].title", i)}};
       chart.spec.at("axes").push_back(std::move(model));
     }
   }

@@ -30,13 +30,12 @@ TEST(Coordinates, HaveAScaleAndAnAxisForEachSetting) {
   Runs runs = {run_of(0.1, {1}), run_of(0.2, {2})};
   runs[0].record.params.emplace_back("optimizer", "sgd");
   runs[1].record.params.emplace_back("optimizer", "adam");
-  const Json spec = Shown(runs).chart("coordinates").spec;
-  std::vector<std::string> titles;
-  for (const Json& axis : spec.at("axes")) {
-    if (axis.contains("title")) titles.push_back(axis.at("title"));
-  }
-  EXPECT_THAT(titles, ElementsAre("lr", "optimizer", "time per epoch, s", "training accuracy"));
-  EXPECT_EQ(spec.at("scales").size(), 2 + titles.size());
+  const Shown shown(runs);
+  EXPECT_THAT(shown.column("axes", "title"),
+              ElementsAre("lr", "optimizer", "time per epoch, s", "training accuracy"));
+  const Json& spec = shown.chart("coordinates").spec;
+  EXPECT_EQ(spec.at("axes").at(3).at("title"), (Json{{"signal", "data('axes')[1].title"}}));
+  EXPECT_EQ(spec.at("scales").size(), 2 + 4u);
 }
 
 TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {

@@ -175,8 +175,9 @@ class Shown(Page):
         self.assertIn("a trains 2 times as fast as b", self.text("#more"))
 
     def test_texts_are_never_html(self):
-        runs = [made.run(f"r{i}", {HOSTILE: f"{i}{HOSTILE}", "lr": i}, made.epochs(3, 0.5 + i / 10, 1)) for i in range(3)]
-        runs.append(made.run("failed", {HOSTILE: HOSTILE, "lr": 7}, [], status="failed", error=HOSTILE))
+        runs = [made.run(f"r{i}", {HOSTILE: f"{i}{HOSTILE}", "constructor": i}, made.epochs(3, 0.5 + i / 10, 1))
+                for i in range(3)]
+        runs.append(made.run("failed", {HOSTILE: HOSTILE, "constructor": 7}, [], status="failed", error=HOSTILE))
         report(made.write(self.folder, HOSTILE.replace("/", "⁄"), runs))
         (path,) = self.folder.glob("*/report.html")
         shutil.copy(path, self.folder / "page.html")
