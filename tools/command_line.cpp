@@ -109,6 +109,24 @@ void insert_default_command(std::vector<std::string>& words, const std::vector<C
   words.insert(words.begin(), kDefaultCommand);
 }
 
+// CLI11 takes a word in brackets for a list: "[a]" for "a". Begun with a character that no word has, until it
+// is read, it stays what it is.
+constexpr char kMark = '\0';
+
+void mark_brackets(std::vector<std::string>& words) {
+  for (std::string& word : words) {
+    if (word.starts_with('[')) word.insert(0, 1, kMark);
+  }
+}
+
+void read_without_mark(CLI::App& command) {
+  const auto remove_mark = [](std::string& word) {
+    std::erase(word, kMark);
+    return std::string();
+  };
+  for (CLI::Option* option : command.get_options()) option->transform(CLI::Validator(remove_mark, ""));
+}
+
 // CLI11 reports an unknown option only as unexpected, so they are checked first.
 void check_options(const CLI::App& command, const std::vector<std::string>& words) {
   const std::vector<std::string> known = long_options(command);
@@ -185,6 +203,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     CLI::App& subcommand = *app.add_subcommand(command.name, command.description);
     if (command.is_for_scripts) subcommand.group("");
     actions.push_back(command.add_to(subcommand));
+    read_without_mark(subcommand);
   }
 
   const std::vector<std::string> names = names_of(commands, Named::kAll);
@@ -197,6 +216,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
       static_cast<std::size_t>(std::find(names.begin(), names.end(), words.front()) - names.begin());
   const bool has_command = chosen < commands.size();
   if (has_command) check_options(*app.get_subcommand(names[chosen]), words);
+  mark_brackets(words);
   std::reverse(words.begin(), words.end());  // The order that CLI11 takes them in.
   try {
     app.parse(words);
@@ -204,7 +224,8 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     return app.exit(help, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
     const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-    const std::string message = is_missing && has_command ? commands[chosen].missing_argument : error.what();
+    std::string message = is_missing && has_command ? commands[chosen].missing_argument : error.what();
+    std::erase(message, kMark);
     throw ConfigError(
         fmt::format("{}\nTry \"sweep {}--help\".", message, has_command ? names[chosen] + " " : ""));
   }
