@@ -54,17 +54,17 @@ std::string sweep_file_text(const Sweep& sweep, const Json& program) {
   return json_text(file);
 }
 
-void refuse_own_sweep_file(const std::filesystem::path& file) {
+std::string sweep_record_text(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return;
-  const std::string text = read_file(file);
+  if (!std::filesystem::exists(file, error) && !error) return "";
+  std::string text = read_file(file);
   // One of the two may be damaged.
   for (const char* key : {"\"runs\"", "\"provenance\""})
-    if (text.find(key) != std::string::npos) return;
+    if (text.find(key) != std::string::npos) return text;
   try {
     parse_json(text, file.string());
   } catch (const ConfigError&) {
-    return;  // What is no JSON is a damaged one.
+    return text;  // What is no JSON is a damaged one.
   }
   throw ConfigError(file.string() +
                     ": was not written by a sweep, so it is not replaced; name the file "

@@ -13,8 +13,9 @@ namespace sweep {
 /// reasons, and `program`, the provenance, whose last member is a checksum of all the rest.
 std::string sweep_file_text(const Sweep& sweep, const nlohmann::ordered_json& program);
 
-/// Throws ConfigError if `file`, a sweep.json, is no record but a sweep file that somebody has written.
-void refuse_own_sweep_file(const std::filesystem::path& file);
+/// The text of `file`, a sweep.json; "" if there is none. Throws ConfigError if it is no record but a sweep
+/// file that somebody has written, and ReadError if it cannot be read.
+std::string sweep_record_text(const std::filesystem::path& file);
 
 /// What is wrong with the text of a sweep.json, whose content is `json`; "" if nothing is. Those of older
 /// versions have no checksum, so nothing is found in them.

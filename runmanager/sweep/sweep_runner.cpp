@@ -97,7 +97,7 @@ std::optional<Sweep> SweepRunner::copy_if_growing(const Sweep& sweep) {
 }
 
 void SweepRunner::check_options() const {
-  if (!options_.fresh) refuse_own_sweep_file(options_.logdir / sweep_.name / kSweepFile);
+  if (!options_.fresh) sweep_record_text(options_.logdir / sweep_.name / kSweepFile);  // throws
   check_can_be_joined();
   if (!environment_.worker_command.empty()) return;
   if (kind_->needs_workers())

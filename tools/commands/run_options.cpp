@@ -125,8 +125,8 @@ void check_is_directory(const SweepArguments& arguments) {
                                 arguments.file.string(),
                                 fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
   }
-  refuse_own_sweep_file(file);
-  if (const auto sweep = read_json_file(file); sweep.contains("imported")) {
+  const auto sweep = parse_json_text(sweep_record_text(file), file.string() + ":");
+  if (sweep.contains("imported")) {
     throw ConfigError(fmt::format("{}: was imported from {}; there is nothing to go on with",
                                   arguments.file.string(), sweep["imported"].dump()));
   }
