@@ -98,6 +98,19 @@ TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
   EXPECT_EQ(fates({"--logdir", "elsewhere"}), std::set<std::string>{"new"});
 }
 
+TEST_F(PlanOfQuarters, TakesNoRunThatCannotBeReadForANewOne) {
+  run({"quarters.json", "epochs=1"});
+  const fs::path first = path("runs/quarters") / results("quarters").at(0).at("name").get<std::string>();
+  fs::permissions(first, fs::perms::none);
+  const Finished finished = run_program({"plan", "quarters.json", "epochs=1"}, folder_.path(),
+                                        {.standard_output = {}, .obeys_permissions = true});
+  fs::permissions(first, fs::perms::owner_all);
+  if (finished.code == kCannotDrop) GTEST_SKIP() << "root may read everything";
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_EQ(finished.err,
+            "sweep: " + fs::relative(first, folder_.path()).string() + "/run.json: Permission denied\n");
+}
+
 TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlone) {
   run({"quarters.json", "epochs=1"});
   const std::string before = content("runs/quarters/results.json");

@@ -46,7 +46,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   const fs::path directory = fs::absolute(logdir / sweep.name);
   std::error_code error;
   const std::vector<ExistingRun> existing =
-      options.fresh || !fs::exists(directory, error)
+      options.fresh || (!fs::exists(directory, error) && !error)
           ? std::vector<ExistingRun>(sweep.runs.size())
           : find_existing_runs(directory, sweep.runs, kind.identities(), true);
   Json list = Json::array();

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "core/base/enum_names.h"
@@ -27,9 +28,14 @@ namespace fs = std::filesystem;
 // Runs that a message names one by one; of more it says how many there are.
 constexpr std::size_t kMaxNamed = 5;
 
+// Throws ReadError if that cannot be told, as in a directory without permission.
 bool is_there(const fs::path& path) {
   std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
+  const fs::file_status status = fs::symlink_status(path, error);
+  const bool is_no_path =
+      error == std::errc::too_many_symbolic_link_levels || error == std::errc::filename_too_long;
+  if (!fs::status_known(status) && !is_no_path) throw ReadError(path.string() + ": " + error.message());
+  return fs::exists(status);
 }
 
 // The record in a run's directory. Where run.json cannot be read, a whole checkpoint tells which run it is of
