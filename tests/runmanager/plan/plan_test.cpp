@@ -232,6 +232,7 @@ TEST_F(LrFind, RefusesRangesThatAreNone) {
   EXPECT_THROW(find_lr(run_, {.from = 0, .to = 1}), ConfigError);
   EXPECT_THROW(find_lr(run_, {.from = 1, .to = 1}), ConfigError);
   EXPECT_THROW(find_lr(run_, {.from = 1, .to = std::nan("")}), ConfigError);
+  EXPECT_THROW(find_lr(run_, {.from = 1e-10, .to = 1e300}), ConfigError) << "rates between would be infinite";
   EXPECT_THROW(find_lr(run_, {.from = 1e-3, .to = 1, .steps = 2}), ConfigError);
 }
 
