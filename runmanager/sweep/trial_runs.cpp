@@ -29,11 +29,17 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
 }
 
 void TrialRuns::read_results() {
-  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-    if (i == results_.size()) results_.emplace_back();
+  results_.resize(sweep_.runs.size());
+  readings_.resize(sweep_.runs.size());
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const RunRecord& record = recorder_.record(i);
     const bool is_active = active_.contains(i);
-    if (!results_[i].ended || is_active)
-      results_[i] = trial_result(recorder_.record(i), search_, keeps_best(sweep_.runs[i]));
+    std::optional<Reading> reading;
+    if (!is_active && record.status != RunStatus::kRunning)
+      reading.emplace(record.status, record.epochs.size());
+    if (!reading || reading != readings_[i])
+      results_[i] = trial_result(record, search_, keeps_best(sweep_.runs[i]));
+    readings_[i] = reading;
     // A failed one that is tried again has not ended yet, whatever its record says.
     if (is_active) results_[i].ended = results_[i].failed = false;
   }
@@ -97,7 +103,7 @@ bool TrialRuns::add_copy() {
   lineage.push_back({.run = parent.name, .until = copy->epoch, .params = parent.params});
   config.resolved[kLineageKey] = to_json(lineage);
   if (!options_.keep_start(copy->parent, copy->epoch, config)) {
-    results_[copy->parent] = trial_result(recorder_.record(copy->parent), search_, false);
+    read_results();
     return false;
   }
   add(std::move(config), std::move(point));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runmanager/config/run_config.h"
@@ -68,9 +69,13 @@ class TrialRuns {
   std::size_t total_;                      // of the trials, if the space has as many points
   std::optional<Sampler> sampler_;         // of methods that choose trials while others are trained
   std::vector<Observation> observations_;  // the trials' points, and the values that are known
-  std::vector<TrialResult> results_;       // of the trials; those that have ended are read once
-  std::set<std::size_t> active_;           // handed out, and not ended
-  bool is_exhausted_ = false;              // there is no other point
+  std::vector<TrialResult> results_;       // of the trials
+  /// Status and number of epochs of a trial that nobody trains, when its result was read: it need not be read
+  /// again before they change. Nothing for others.
+  using Reading = std::pair<RunStatus, std::size_t>;
+  std::vector<std::optional<Reading>> readings_;
+  std::set<std::size_t> active_;  // handed out, and not ended
+  bool is_exhausted_ = false;     // there is no other point
 };
 
 }  // namespace sweep

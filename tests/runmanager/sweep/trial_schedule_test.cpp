@@ -5,8 +5,9 @@
 
 #include <random>
 
+#include "runmanager/sweep/trial_runs.h"
 #include "tests/support/growth.h"
-#include "tests/support/test.h"
+#include "tests/support/run_world.h"
 
 namespace sweep::trial_schedule_test {
 
@@ -308,6 +309,44 @@ TEST(TrialSchedule, DecidesInTimeThatIsLinearInTheTrials) {
         4000);
     EXPECT_LT(times, test::kLinearGrowth) << "method " << static_cast<int>(method);
   }
+}
+
+// Trials that wait, each after so many epochs.
+struct WaitingTrials {
+  explicit WaitingTrials(std::size_t epochs) {
+    RunRecord record;
+    record.status = RunStatus::kInterrupted;
+    for (std::size_t i = 0; i < epochs; ++i)
+      record.epochs.push_back({static_cast<int>(i) + 1, {{"validation_loss", 1}}});
+    sweep.runs.resize(20);
+    for (RunConfig& run : sweep.runs) run.epochs = static_cast<int>(2 * epochs);
+    sweep.search = search_of(SearchMethod::kAsha);
+    SweepRecorderOptions options;
+    options.directory = directory.path();
+    options.clock = [] { return 0.0; };
+    options.quiet = options.shared = true;
+    recorder.emplace(options, sweep.runs, std::vector(sweep.runs.size(), record));
+    TrialRunsOptions does_nothing;
+    does_nothing.prune = [](std::size_t, const std::string&) {};
+    trials.emplace(sweep, none, *recorder, does_nothing);
+    trials->take_ready();
+  }
+
+  TemporaryDirectory directory;
+  Sweep sweep;
+  std::deque<ScheduledRun> none;
+  std::optional<SweepRecorder> recorder;
+  std::optional<TrialRuns> trials;
+};
+
+TEST(TrialRuns, ReadsTheEpochsOfATrialThatWaitsOnce) {
+  constexpr std::size_t kEpochs = 500;
+  std::map<std::size_t, WaitingTrials> waiting;
+  for (const std::size_t epochs : {kEpochs, 4 * kEpochs}) waiting.try_emplace(epochs, epochs);
+  const auto decide = [&](std::size_t epochs) {
+    for (int times = 0; times < 100; ++times) waiting.at(epochs).trials->take_ready();
+  };
+  EXPECT_LT(test::growth(decide, kEpochs), 2);
 }
 
 }  // namespace sweep::trial_schedule_test
