@@ -66,7 +66,7 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
     refuse("missing", "is for tables and arrays");
   if (spec.categories != DatasetSpec{}.categories && !format.is_table) refuse("categories", of_a_table);
   if (spec.decimal != DatasetSpec{}.decimal && !format.is_table) refuse("decimal", of_a_table);
-  if (spec.encoding != DatasetSpec{}.encoding && !format.is_table) refuse("encoding", of_a_table);
+  if (spec.encoding == TextEncoding::kLatin1 && !format.is_table) refuse("encoding", of_a_table);
   if (spec.unknown != DatasetSpec{}.unknown && !format.is_table) refuse("unknown", of_a_table);
   if (!spec.categorical.empty() && !format.is_table) refuse("categorical", of_a_table);
   if (!spec.ignore.empty() && !format.is_table) refuse("ignore", of_a_table);

@@ -50,6 +50,7 @@ void read_samples(const fs::path& path, const DataFormat& row, const SampleForma
   options.missing = format.fill_values.empty() ? MissingValues::kError : MissingValues::kMean;
   options.columns = format.columns;
   options.unlabelled = true;
+  options.encoding.reset();
   options.unknown = format.unknown;
   DataArrays data = row.read(std::span(&path, 1), options);
   const bool all_refused = data.arrays.empty() && !data.skipped.empty();

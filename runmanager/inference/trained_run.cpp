@@ -82,7 +82,10 @@ RecordedRun read_run(const fs::path& path, const fs::path& data) {
   }
   run.config = recorded_config(run.record);
   resolve_paths(run.config, run.record);
-  if (!data.empty()) run.config.dataset.path = data;
+  if (!data.empty()) {
+    run.config.dataset.path = data;
+    run.config.dataset.encoding.reset();  // Another file may be written in another one.
+  }
   run.samples = recorded_samples(run);
   run.network = std::make_shared<const Network>(run.config.network, run.samples.shape);
   return run;

@@ -206,6 +206,17 @@ TEST_F(TrainedRuns, KnowTheirClassesInOtherDataByName) {
   }
 }
 
+TEST_F(TrainedRuns, FindOutHowOtherDataAreWritten) {
+  folder_.write("latin-1.csv", "x,label\n-2,B\xe4r\n2,dog\n");
+  folder_.write("utf-8.csv", "x,label\n-2,B\xc3\xa4r\n2,dog\n");
+  for (const std::string name : {"latin-1", "utf-8"}) {
+    train(name, R"({"name": "t", "path": ")" + name + R"(.csv", "encoding": ")" + name + "\"}",
+          R"({"type": "linear", "out_features": 2})", R"("epochs": 1)");
+    for (const char* other : {"latin-1.csv", "utf-8.csv"})
+      EXPECT_EQ(output({"evaluate", "runs/" + name, "--data", other}).at("samples"), 2) << name << other;
+  }
+}
+
 TEST_F(TrainedRuns, OfAnEarlierVersionAreReadByTheirData) {
   train_table("iris", 3, "\"epochs\": 2");
   const std::string before = run({"predict", "runs/iris", "--dataset", "--csv"}).out;

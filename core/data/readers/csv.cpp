@@ -72,7 +72,7 @@ class Table {
   explicit Table(const ReadOptions& options) : options_(options) {}
 
   void read(InputFile& file, DataPart part) {
-    CsvRows rows(file, options_.unlabelled ? std::nullopt : std::optional(options_.encoding));
+    CsvRows rows(file, options_.encoding);
     if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
     std::vector<std::string> header;
     for (const std::string& field : rows.fields()) header.emplace_back(trim(field));

@@ -115,7 +115,7 @@ struct DatasetSpec {
   MissingValues missing = MissingValues::kError;
   Categories categories = Categories::kOneHot;
   DecimalMark decimal = DecimalMark::kAuto;
-  TextEncoding encoding = TextEncoding::kUtf8;
+  std::optional<TextEncoding> encoding = TextEncoding::kUtf8;  // none: found out
   UnknownCategory unknown = UnknownCategory::kError;
   ChannelOrder channels = ChannelOrder::kAuto;  // of arrays
   std::vector<std::string> categorical{};       // columns of numbers that are names, such as postcodes
@@ -129,7 +129,7 @@ struct DatasetSpec {
 struct ReadOptions : DatasetSpec {
   std::filesystem::path cache{};         // the folder of decoded images; empty: none
   std::vector<FeatureColumn> columns{};  // that a network was trained on; empty: those that are found
-  bool unlabelled = false;               // with `columns`: no targets are read, and `encoding` is found out
+  bool unlabelled = false;               // with `columns`: no targets are read
   unsigned threads = 0;                  // 0: all cores that the process may use
 };
 

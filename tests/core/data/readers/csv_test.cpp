@@ -153,6 +153,7 @@ TEST(KnownColumns, GiveWhatTheirRowSays) {
     SCOPED_TRACE(row.dump());
     ReadOptions options{test::dataset_spec_of(row)};
     options.unlabelled = true;
+    options.encoding.reset();
     options.columns = {{"size", {}, false, row.value("decimal_comma", false)},
                        {"colour", {"blue", "red"}, true},
                        {"grade", {"a", "b", "c"}, false}};
