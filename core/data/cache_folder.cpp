@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 fs::path user_cache_directory() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "sweep";
+  if (cache != nullptr && fs::path(cache).is_absolute()) return fs::path(cache) / "sweep";
   const char* home = std::getenv("HOME");
   if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "sweep";
   return {};

@@ -8,8 +8,8 @@
 
 namespace sweep {
 
-/// $XDG_CACHE_HOME/sweep, or $HOME/.cache/sweep without that variable; empty if neither is set. It need not
-/// exist. Thread-safe as long as nobody changes the environment.
+/// $XDG_CACHE_HOME/sweep, or $HOME/.cache/sweep if that variable is no absolute path, as its specification
+/// says; empty if neither is set. It need not exist. Thread-safe as long as nobody changes the environment.
 std::filesystem::path user_cache_directory();
 
 /// <user_cache_directory()>/decoded. Empty, so that nothing is kept, if there is no such directory or

@@ -305,6 +305,10 @@ TEST(DecodedCache, IsInTheUsersCacheUnlessItIsSwitchedOff) {
   const Environment cache("XDG_CACHE_HOME", "/c");
   const Environment unset("SWEEP_CACHE_SIZE", nullptr);
   EXPECT_EQ(decoded_cache(), "/c/sweep/decoded");
+  {
+    const Environment relative("XDG_CACHE_HOME", "c"), home("HOME", "/home/me");
+    EXPECT_EQ(decoded_cache(), "/home/me/.cache/sweep/decoded") << "a relative path counts as none";
+  }
   const Environment off("SWEEP_CACHE_SIZE", "0");
   EXPECT_EQ(decoded_cache(), "");
 }
