@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
+#include "core/engine/engine.h"
 
 namespace sweep {
 namespace {
@@ -84,7 +85,7 @@ bool only_rose(const LrCurve& curve) {
 LrCurve test_range(const PreparedRun& run, const LrFindOptions& options) {
   EngineOptions engine_settings = engine_options(run);
   engine_settings.threads = options.threads;
-  const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
+  const std::unique_ptr<Engine> engine = make_engine(*run.network, engine_settings);
   set_initial_weights(*engine, run);
   DataLoader loader(run.data->train, loader_options(*run.config));
   prepare_engine(*engine, run, loader);
@@ -110,7 +111,6 @@ LrCurve test_range(const PreparedRun& run, const LrFindOptions& options) {
     const double smoothed = so_far.add(loss);
     best = step == 0 ? smoothed : std::min(best, smoothed);
     curve.diverged = step > options.steps / 10 && smoothed > kDiverged * best;
-    options.after_batch(step + 1);
   }
   smooth(curve.points);
   suggest(curve);

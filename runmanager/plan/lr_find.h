@@ -6,14 +6,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/engine/engine.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/prepared_run.h"
 
@@ -23,9 +20,6 @@ struct LrFindOptions {
   double from = 1e-7, to = 10;  // learning rates of the first and the last batch; 0 < from < to
   int steps = 100;              // batches, over several epochs if one has fewer; >= 10
   int threads = 0;              // CPU threads, 0: all. Never changes a bit
-  std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
-      sweep::make_engine;
-  std::function<void(int step)> after_batch = [](int) {};  // steps trained so far; may throw to end the test
 };
 
 /// One batch.

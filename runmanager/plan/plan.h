@@ -16,7 +16,6 @@
 
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
-#include "core/engine/engine.h"
 #include "core/network/network.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
@@ -72,18 +71,10 @@ struct PilotTimes {
   double of_epochs(std::size_t epochs) const { return setup + epoch * static_cast<double>(epochs) + end; }
 };
 
-struct PilotOptions {
-  int threads = 1;       // CPU threads, >= 1
-  double seconds = 0.3;  // to measure training for; at least three batches are trained all the same
-  std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
-      sweep::make_engine;
-  std::function<double()> clock;  // seconds, monotonic
-};
-
-/// Trains and evaluates a few batches of the run, and computes from these what the whole takes. Writes
-/// nothing. The run needs `config`, `device`, `data` and `network`. Throws DeviceError, and what the engine
-/// throws.
-PilotTimes run_pilot(const PreparedRun& run, const PilotOptions& options);
+/// Trains and evaluates a few batches of the run with `threads` CPU threads, >= 1, and computes from these
+/// what the whole takes. Writes nothing. The run needs `config`, `device`, `data` and `network`. Throws
+/// DeviceError, and what the engine throws.
+PilotTimes run_pilot(const PreparedRun& run, int threads);
 
 /// What runs of one shape have in common: they differ in numbers such as lr and seed only.
 struct RunCost {

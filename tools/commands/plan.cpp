@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -28,10 +27,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string note_of(const ExistingRun& existing, const RunConfig& config) {
   if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
@@ -78,10 +73,7 @@ void run_pilots(SweepPlan& plan, NetworkKind& kind) {
     run.device = parse_device(config.device);
     run.data = kind.dataset(config.dataset);
     run.network = std::make_shared<const Network>(config.network, run.data->shape);
-    PilotOptions options;
-    options.threads = plan.threads;
-    options.clock = steady_seconds;
-    pilots[i]->cost->times = run_pilot(run, options);
+    pilots[i]->cost->times = run_pilot(run, plan.threads);
   }
 }
 
