@@ -9,6 +9,7 @@
 #include "runmanager/config/run_name.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -20,7 +21,61 @@ namespace {
 // Once a file is known to be wrong, this many combinations are enough to find what else is.
 constexpr std::size_t kRunsCheckedAfterProblem = 2000;
 
+std::optional<ParamValue> as_type_of(const Json& value, const ParamValue& example) {
+  if (std::holds_alternative<double>(example) && value.is_number()) return value.get<double>();
+  if (std::holds_alternative<std::int64_t>(example) && value.is_number_integer())
+    return value.get<std::int64_t>();
+  if (std::holds_alternative<bool>(example) && value.is_boolean()) return value.get<bool>();
+  if (std::holds_alternative<std::string>(example) && value.is_string()) return value.get<std::string>();
+  return std::nullopt;
+}
+
+// The values of axes, each key with one type. Paths are shortened to the parts in which those of a key
+// differ: they are absolute and would make long names.
+std::map<const Axis*, std::vector<ParamValue>> shown_values(const std::vector<const Axis*>& axes) {
+  Params all;
+  std::map<std::string, std::vector<std::string>> paths;  // by key
+  for (const Axis* axis : axes) {
+    for (const JsonView& value : JsonView(axis->values).children()) {
+      all.emplace_back(axis->key, param_of(value, axis->path));
+      if (is_file_path(axis->path) && value->is_string()) paths[axis->key].push_back(value.text());
+    }
+  }
+  for (const auto& [key, texts] : paths) {
+    const std::map<std::string, std::string> names = short_paths(texts);
+    for (auto& [name, value] : all) {
+      const auto known = name == key ? names.find(param_text(value)) : names.end();
+      if (known != names.end()) value = known->second;
+    }
+  }
+  unify_types({&all});
+  std::map<const Axis*, std::vector<ParamValue>> shown;
+  auto next = all.begin();
+  for (const Axis* axis : axes) {
+    for (std::size_t i = 0; i < axis->values.json.size(); ++i)
+      shown[axis].push_back(std::move((next++)->second));
+  }
+  return shown;
+}
+
 }  // namespace
+
+ParamValue param_of(const JsonView& value, const KeyPath& path) {
+  if (path == KeyPath{"network"} && value.find("name")->is_string()) return value.find("name").text();
+  if (path == KeyPath{"parallel"}) {
+    Problems ignored;  // Those of the file are found when the run is read.
+    return parallel_text(parallel_of(
+        complete_value(*find_setting(top_level_settings(), path[0]), {value, value, {}, {}, ignored})));
+  }
+  if (value->is_boolean()) return value->get<bool>();
+  if (value->is_string()) return value.text();
+  if (!value->is_number()) return value->dump();
+  // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
+  const std::optional<Setting> setting = setting_at(path);
+  const bool is_double = value->is_number_float() || (setting && setting->kind == ArgumentKind::kNumber);
+  if (is_double) return value.number();
+  return value->get<std::int64_t>();
+}
 
 JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, NetworkFiles& files,
                          Problems& problems) {
@@ -42,6 +97,15 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
   });
   return tree;
 }
+
+RunReader::RunReader(SearchSpace space, const JsonView& base, JsonDocument tree,
+                     std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
+    : space_(std::move(space), base),
+      shown_(shown_values(space_.axes())),
+      tree_(std::move(tree)),
+      plain_(std::move(plain)),
+      files_(std::move(files)),
+      context_(std::move(context)) {}
 
 // The file of a run with only the top-level key `key`; "": with all.
 JsonDocument RunReader::tree_with(const Combination& combination, const std::string& key,
@@ -127,6 +191,39 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
   return config;
 }
 
+// The values of a combination, and its repeat if there are repeats.
+Params RunReader::params_of(const Combination& combination) const {
+  Params params;
+  params.reserve(combination.values.size() + 1);
+  for (const AxisValue& value : combination.values) {
+    const std::vector<ParamValue>& known = shown_.at(value.axis);
+    if (value.index < known.size()) {
+      params.emplace_back(value.axis->key, known[value.index]);
+      continue;
+    }
+    const ParamValue drawn = param_of(value.value(), value.axis->path);
+    params.emplace_back(value.axis->key, as_type_of(*value.value(), known[0]).value_or(param_text(drawn)));
+  }
+  if (space_.has_repeats()) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
+  return params;
+}
+
+// The swept keys that `run` has no value of, each with the value that holds in the run: that of its complete
+// settings, or else the default, as it would be of an optimizer that the run does not use. Leaves out keys
+// without such a value, and all keys of a program, which has its own defaults.
+Params RunReader::values_in_force(const RunConfig& run) const {
+  Params values;
+  for (const Axis* axis : space_.axes()) {
+    if (find_param(run.params, axis->key) != nullptr || find_param(values, axis->key) != nullptr) continue;
+    Json settings = Json::object();
+    if (const auto section = run.resolved.find(axis->path[0])) settings[axis->path[0]] = *section;
+    const JsonDocument document = document_of(std::move(settings), "settings");
+    if (auto value = as_type_of(value_at(document, axis->path), shown_.at(axis)[0]))
+      values.emplace_back(axis->key, *std::move(value));
+  }
+  return values;
+}
+
 void RunReader::read_grids(const JsonView& root, Sweep& sweep, Problems& problems) {
   const std::vector<Combination> combinations = space_.combinations(root, problems);
   sweep.keys = space_.keys();
@@ -137,7 +234,7 @@ void RunReader::read_grids(const JsonView& root, Sweep& sweep, Problems& problem
   sweep.runs.reserve(combinations.size());
   params.reserve(combinations.size());
   for (const Combination& combination : combinations) {
-    Params values = swept_.of(combination, space_.has_repeats());
+    Params values = params_of(combination);
     if (combination.excluded != nullptr) {
       sweep.excluded.push_back({std::move(values), reasons.at(combination.excluded)});
       continue;
@@ -154,7 +251,7 @@ void RunReader::read_grids(const JsonView& root, Sweep& sweep, Problems& problem
   for (RunConfig& run : sweep.runs) {
     run.name = names[run.index];
     run.params = std::move(params[run.index]);
-    run.not_swept = swept_.in_force(run);
+    run.not_swept = values_in_force(run);
     std::erase_if(run.not_swept, [&known](const auto& param) { return !known.contains(param.first); });
   }
 }
@@ -168,8 +265,8 @@ RunConfig RunReader::read_trial(std::size_t index, const SearchPoint& point, int
   RunConfig config = read(combination, problems);
   problems.throw_if_any();
   config.index = index;
-  config.params = swept_.of(combination, space_.has_repeats());
-  config.not_swept = swept_.in_force(config);
+  config.params = params_of(combination);
+  config.not_swept = values_in_force(config);
   config.name = run_name(config.params);
   if (trials_.try_emplace(lower_case(config.name), index).first->second != index)
     config.name += fmt::format("~{}", index + 1);

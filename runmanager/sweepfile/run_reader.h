@@ -24,26 +24,6 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
 /// The value at `path` as a parameter of a run: of a network its name, of other objects and lists their JSON.
 ParamValue param_of(const JsonView& value, const KeyPath& path);
 
-/// The values of axes as run names, tables and TensorBoard show them, each key with one type. Paths are
-/// shortened to the parts in which those of a key differ: they are absolute and would make long names.
-class SweptValues {
- public:
-  /// The axes have to live as long, and each has a value. A search may add values of a range to them.
-  explicit SweptValues(std::vector<const Axis*> axes);
-
-  /// The values of a combination, and its repeat if there are `repeats`.
-  Params of(const Combination& combination, bool repeats) const;
-
-  /// The swept keys that `run` has no value of, each with the value that holds in the run: that of its
-  /// complete settings, or else the default, as it would be of an optimizer that the run does not use. Leaves
-  /// out keys without such a value, and all keys of a program, which has its own defaults.
-  Params in_force(const RunConfig& run) const;
-
- private:
-  std::vector<const Axis*> axes_;
-  std::map<const Axis*, std::vector<ParamValue>> values_;  // those that the axes had at the start
-};
-
 /// Reads runs that differ in the values of axes. Common settings are completed once and shared, and so is
 /// each value of an axis, so a run costs about a microsecond, however large its network is. Not thread-safe.
 /// Its runs keep it alive, to name the places of their settings.
@@ -52,13 +32,7 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   /// `base` is the file, whose plain values conditions may test; `tree` the same without axes and rules, and
   /// `plain` what the command line sets in it.
   RunReader(SearchSpace space, const JsonView& base, JsonDocument tree, std::vector<Assignment> plain,
-            NetworkFiles files, ReadContext context)
-      : space_(std::move(space), base),
-        swept_(space_.axes()),
-        tree_(std::move(tree)),
-        plain_(std::move(plain)),
-        files_(std::move(files)),
-        context_(std::move(context)) {}
+            NetworkFiles files, ReadContext context);
 
   /// The domain that a search draws points from: the axes of the first grid. It keeps this alive.
   SearchDomain domain() const { return Space::domain_of({shared_from_this(), &space_}); }
@@ -81,6 +55,8 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
 
   RunConfig read(const Combination& combination, Problems& problems);
+  Params params_of(const Combination& combination) const;
+  Params values_in_force(const RunConfig& run) const;
   RunConfig read_trial(std::size_t index, const SearchPoint& point, int repeat);
   void note_keys_of(const Combination& combination);
   const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);
@@ -88,7 +64,8 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   std::optional<std::string> place_of(const Combination& combination, const std::string& path);
 
   Space space_;
-  SweptValues swept_;
+  // Of each axis those that it had at the start, as names of runs, tables and TensorBoard show them.
+  std::map<const Axis*, std::vector<ParamValue>> shown_;
   JsonDocument tree_;
   std::vector<Assignment> plain_;
   NetworkFiles files_;
