@@ -48,16 +48,21 @@ std::vector<std::string> reserved_keys(const std::string& type) {
 
 Json complete_layers(const JsonView& list, Problems& problems);
 
-// Completes the layers inside a sequential or residual.
-void complete_inner_layers(const JsonView& node, const std::string& type, Json& layer, Problems& problems) {
+// Completes the "layers" of a network or a layer into `json`. `needed`: what is said if there are none.
+void complete_own_layers(const JsonView& node, const std::string& needed, Json& json, Problems& problems) {
   const JsonView layers = node.find("layers");
   if (!layers) {
-    problems.add(node, fmt::format("{} needs \"layers\", a list of layers", type));
+    problems.add(node, needed);
   } else if (!layers->is_array() || layers->empty()) {
     problems.add_value(layers, "a list with at least one layer");
   } else {
-    layer["layers"] = complete_layers(layers, problems);
+    json["layers"] = complete_layers(layers, problems);
   }
+}
+
+// Completes the layers inside a sequential or residual.
+void complete_inner_layers(const JsonView& node, const std::string& type, Json& layer, Problems& problems) {
+  complete_own_layers(node, fmt::format("{} needs \"layers\", a list of layers", type), layer, problems);
   const JsonView shortcut = type == "residual" ? node.find("shortcut") : JsonView();
   if (!shortcut) return;
   if (!shortcut->is_array()) return problems.add_value(shortcut, "a list of layers");
@@ -65,7 +70,7 @@ void complete_inner_layers(const JsonView& node, const std::string& type, Json& 
   if (!layer.contains("layers")) return;
   for (std::size_t i = 0; i < layer["layers"].size(); ++i) {
     if (layer["layers"][i]["name"] != "shortcut") continue;
-    problems.add(layers.at(i),
+    problems.add(node.find("layers").at(i),
                  "a layer is called \"shortcut\", which is what the residual's shortcut is called, want "
                  "another name");
   }
@@ -171,14 +176,7 @@ Json complete_network(const JsonView& node, Problems& problems) {
     if (!name->is_string() || name.text().empty()) problems.add_value(name, "a name, a string");
     if (!name.text().empty()) network["name"] = name.text();
   }
-  const JsonView layers = node.find("layers");
-  if (!layers) {
-    problems.add(node, "a network needs \"layers\", a list of objects");
-  } else if (!layers->is_array() || layers->empty()) {
-    problems.add_value(layers, "a list with at least one layer");
-  } else {
-    network["layers"] = complete_layers(layers, problems);
-  }
+  complete_own_layers(node, "a network needs \"layers\", a list of objects", network, problems);
   return network;
 }
 

@@ -24,6 +24,9 @@ struct Override {
   bool is_axis = false;  // of several values, or of a list or a range of JSON
 };
 
+// Whether the path is that of a program's parameter: no table has a row of it.
+bool is_parameter(const KeyPath& path) { return path == program_parameter(path.back()); }
+
 // Whether the file's values of a program's parameter have lists.
 bool parameter_has_lists(const JsonView& root, const std::string& key) {
   const JsonView params = root.find("params"), values = params ? params.find(key) : JsonView();
@@ -32,9 +35,9 @@ bool parameter_has_lists(const JsonView& root, const std::string& key) {
 
 // A list for a key that takes lists, such as kernel_size=[3,3], is one value; a list of such lists, or one
 // for another key, is an axis.
-bool list_is_value(const JsonView& root, const Json& list, const std::string& key, const KeyPath& path) {
+bool list_is_value(const JsonView& root, const Json& list, const KeyPath& path) {
   if (std::ranges::all_of(list, &Json::is_array)) return false;
-  if (is_command_file(root) && path == program_parameter(key)) return parameter_has_lists(root, key);
+  if (is_parameter(path)) return parameter_has_lists(root, path.back());
   const std::optional<Setting> setting = setting_at(path, settings_of(root));
   return !setting || takes_list(*setting);
 }
@@ -140,7 +143,7 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
       override.value = std::move(value);
   }
   const JsonView first(override.value);
-  const bool is_list = first->is_array() && !list_is_value(root, *first, override.key, override.path);
+  const bool is_list = first->is_array() && !list_is_value(root, *first, override.path);
   override.is_axis = parts.size() > 1 || is_list || has_axis_form(first);
   return override;
 }
@@ -182,10 +185,9 @@ bool has_plain_value(const JsonDocument& root, const KeyPath& path) {
 
 void apply(JsonDocument& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
   if (replace_axis(root, override) && (override.is_axis || !has_plain_value(root, override.path))) return;
-  const bool is_parameter = is_command_file(root) && override.path == program_parameter(override.key);
-  const Setting* setting = is_parameter ? nullptr : find_setting(settings_of(root), override.path[0]);
+  const Setting* setting = find_setting(settings_of(root), override.path[0]);
   if (setting == nullptr || setting->sweepable) {
-    if (override.is_axis || is_parameter) return add_axis(root, override);
+    if (override.is_axis || setting == nullptr) return add_axis(root, override);
     return plain.push_back({override.path, override.place, override.value});
   }
   // Also a value alone in the place of an object, as the seconds of "timeout".
@@ -248,8 +250,7 @@ std::vector<Assignment> apply_overrides(JsonDocument& root, std::span<const std:
   for (const auto& [text, label] : texts) {
     const std::optional<Override> override = read_override(root, text, label, problems);
     if (!override) continue;
-    if (label.starts_with("--") && override->path == program_parameter(text.substr(0, text.find('='))) &&
-        override->key != "seed") {
+    if (label.starts_with("--") && is_parameter(override->path) && override->key != "seed") {
       problems.add(JsonPlace{override->place.source},
                    fmt::format("is for networks, want {} for a parameter of the program", text));
       continue;
