@@ -14,32 +14,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json any_of(std::initializer_list<Json> choices) {
-  Json list = Json::array();
-  for (const Json& choice : choices) list.push_back(choice);
-  return {{"anyOf", std::move(list)}};
-}
+Json any_of(std::initializer_list<Json> choices) { return {{"anyOf", std::vector<Json>(choices)}}; }
 
-Json object_with(Json properties, std::vector<std::string> required = {}) {
-  Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
-  if (!required.empty()) schema["required"] = std::move(required);
-  schema["additionalProperties"] = false;
-  return schema;
-}
-
-using rows::definition, rows::list_of;
+using rows::definition, rows::list_of, rows::object_with;
 
 Json limited(const char* type, const ArgumentType& value) {
   Json schema = {{"type", type}};
   if (value.minimum > -kUnbounded)
     schema[value.excludes_minimum() ? "exclusiveMinimum" : "minimum"] = value.minimum;
   if (value.maximum < kUnbounded) schema[value.exclusive ? "exclusiveMaximum" : "maximum"] = value.maximum;
-  return schema;
-}
-
-Json pair_of(Json items) {
-  Json schema = list_of(std::move(items), 2);
-  schema["maxItems"] = 2;
   return schema;
 }
 
@@ -51,13 +34,14 @@ Json value_schema(const ArgumentType& type) {
     case ArgumentKind::kInteger:
       return limited("integer", type);
     case ArgumentKind::kIntegerPair:
-      return any_of({limited("integer", type), pair_of(limited("integer", type))});
+      return any_of(
+          {limited("integer", type), list_of(limited("integer", type), {.minimum = 2, .maximum = 2})});
     case ArgumentKind::kNumber:
       return limited("number", type);
     case ArgumentKind::kNumberPair:
-      return pair_of(limited("number", type));
+      return list_of(limited("number", type), {.minimum = 2, .maximum = 2});
     case ArgumentKind::kNumberList:
-      return list_of(limited("number", type), 1);
+      return list_of(limited("number", type), {.minimum = 1});
     case ArgumentKind::kCountOrFraction:
       return any_of({Json{{"type", "integer"}, {"minimum", 0}},
                      Json{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", 1}}});
@@ -137,7 +121,7 @@ void add_warmup_followers(Json& schema) {
 
 // A list of values, numbers that are counted out, or a range that a search draws from.
 Json axis_schema(Json value) {
-  Json list = list_of(std::move(value), 1);
+  Json list = list_of(std::move(value), {.minimum = 1});
   list["uniqueItems"] = true;
   return any_of({std::move(list), definition("range")});
 }
@@ -146,8 +130,8 @@ Json range_schema() {
   Json forms = Json::array();
   for (const AxisForm& form : axis_forms()) {
     const std::size_t count = form.drawn ? 2 : 3;
-    Json numbers = list_of({{"type", form.drawn && has_integers(*form.drawn) ? "integer" : "number"}}, count);
-    numbers["maxItems"] = count;
+    Json numbers =
+        list_of({{"type", form.drawn && has_integers(*form.drawn) ? "integer" : "number"}}, {count, count});
     numbers["description"] = std::string(form.numbers) + (form.drawn            ? "; for a search"
                                                           : form.key == "range" ? ""
                                                                                 : "; both ends included");
@@ -165,12 +149,11 @@ Json value_schema(const Setting& setting, Json& definitions) {
   if (setting.shape == SettingShape::kOwn) return setting.schema.is_null() ? Json::object() : setting.schema;
   if (setting.elements) {
     const Elements& elements = *setting.elements;
-    const bool is_map = setting.shape == SettingShape::kMap;
-    Json item = value_schema(elements.item, definitions);
-    Json all = is_map ? Json{{"type", "object"}, {"additionalProperties", std::move(item)}} : list_of(item);
-    if (elements.counts.minimum > 0) all[is_map ? "minProperties" : "minItems"] = elements.counts.minimum;
-    if (elements.counts.maximum < std::numeric_limits<std::size_t>::max())
-      all["maxItems"] = elements.counts.maximum;
+    Json all = list_of(value_schema(elements.item, definitions), elements.counts);
+    if (setting.shape == SettingShape::kMap) {
+      all = {{"type", "object"}, {"additionalProperties", std::move(all["items"])}};
+      if (elements.counts.minimum > 0) all["minProperties"] = elements.counts.minimum;
+    }
     return elements.alone ? any_of({value_schema(*elements.alone, definitions), std::move(all)}) : all;
   }
   const std::string& name = setting.definition;
@@ -269,7 +252,7 @@ Json sweep_schema() {
                 Json{{"required", {"params"}}, {"properties", {{"params", {{"required", {key}}}}}}},
                 Json{{"required", {"grids"}}}}));
   }
-  Json layers = list_of(definition("layer"), 1);
+  Json layers = list_of(definition("layer"), {.minimum = 1});
   layers["description"] = "in order; input sizes are inferred";
   Json network = object_with(
       {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", definition("layers")}}, {"layers"});

@@ -89,7 +89,7 @@ std::span<const Setting> command_settings() {
   static const std::vector<Setting> settings = [] {
     const Json text = {{"type", "string"}};
     std::vector<Setting> rows = {
-        custom("command", {{"anyOf", Json::array({list_of(text, 1), text})}},
+        custom("command", {{"anyOf", Json::array({list_of(text, {.minimum = 1}), text})}},
                "the program and its arguments, a list; {lr} is the value of a parameter, {flags} all as "
                "--lr=0.1, "
                "{overrides} all as lr=0.1, {params} a JSON file with them, {run_dir} the run's directory, "
@@ -124,7 +124,7 @@ std::span<const Setting> command_settings() {
       if (row.sweepable) continue;
       rows.push_back(row.name == "search" ? search(true) : row);  // name, params, …
       if (row.name == "params") rows.back().schema = definition("program_axes");
-      if (row.name == "grids") rows.back().schema = list_of(definition("program_axes"), 1);
+      if (row.name == "grids") rows.back().schema = list_of(definition("program_axes"), {.minimum = 1});
     }
     rows.push_back(stop(true));
     for (Setting& row : rows) row.sweepable = false;

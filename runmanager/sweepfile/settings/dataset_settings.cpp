@@ -23,19 +23,12 @@ using Json = nlohmann::ordered_json;
 Json change_schema() {
   Json choices = Json::array();
   for (const AugmentType& type : augment_types()) {
-    const std::string name(type.name);
-    Json arguments = {{"type", "object"}, {"additionalProperties", false}};
-    if (type.argument.empty()) {
-      choices.push_back({{"const", name}});
-    } else {
-      const std::string argument(type.argument);
-      arguments["properties"][argument] = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxImageExtent}};
-      arguments["required"] = {argument};
-    }
-    Json object = {{"type", "object"}, {"additionalProperties", false}};
-    object["properties"][name] = std::move(arguments);
-    object["required"] = {name};
-    choices.push_back(std::move(object));
+    const std::string name(type.name), argument(type.argument);
+    if (argument.empty()) choices.push_back({{"const", name}});
+    const Json number = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxImageExtent}};
+    const Json arguments =
+        argument.empty() ? object_with(Json::object()) : object_with({{argument, number}}, {argument});
+    choices.push_back(object_with({{name, arguments}}, {name}));
   }
   return {{"anyOf", std::move(choices)}};
 }

@@ -267,9 +267,17 @@ Setting custom(std::string name, Json schema, std::string help) {
   return row;
 }
 
-Json list_of(Json items, std::size_t minimum) {
+Json list_of(Json items, Counts counts) {
   Json schema = {{"type", "array"}, {"items", std::move(items)}};
-  if (minimum > 0) schema["minItems"] = minimum;
+  if (counts.minimum > 0) schema["minItems"] = counts.minimum;
+  if (counts.maximum < Counts().maximum) schema["maxItems"] = counts.maximum;
+  return schema;
+}
+
+Json object_with(Json properties, std::vector<std::string> required) {
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  schema["additionalProperties"] = false;
   return schema;
 }
 

@@ -67,8 +67,9 @@ Setting slurm();
 /// A key that its own code reads. `schema` as Setting has it.
 Setting custom(std::string name, nlohmann::ordered_json schema, std::string help);
 
-/// The schema of a list of `items`, at least `minimum` of them.
-nlohmann::ordered_json list_of(nlohmann::ordered_json items, std::size_t minimum = 0);
+/// The schema of a list of `items`, and of an object with nothing but `properties`.
+nlohmann::ordered_json list_of(nlohmann::ordered_json items, Counts counts = {});
+nlohmann::ordered_json object_with(nlohmann::ordered_json properties, std::vector<std::string> required = {});
 /// The schema that is called `name` in the file's.
 nlohmann::ordered_json definition(const std::string& name);
 

@@ -144,13 +144,14 @@ std::span<const Setting> top_level_settings() {
       custom("params", definition("axes"), "the axes: keys, each with the values to try").not_swept(),
       search(false),
       slurm(),
-      custom("zip", list_of(list_of({{"type", "string"}}, 2)), "lists of axes that advance together")
+      custom("zip", list_of(list_of({{"type", "string"}}, {.minimum = 2})),
+             "lists of axes that advance together")
           .not_swept(),
       custom("exclude", list_of(definition("conditions")), "combinations to leave out").not_swept(),
       custom("when", {{"type", "object"}, {"additionalProperties", definition("conditions")}},
              "axes that only exist where other keys have certain values")
           .not_swept(),
-      custom("grids", list_of(definition("axes"), 1),
+      custom("grids", list_of(definition("axes"), {.minimum = 1}),
              "sets of axes, each combined with params; the sweep is their union")
           .not_swept(),
       custom("$schema", {}, "for editors; ignored").not_swept().hidden(),
