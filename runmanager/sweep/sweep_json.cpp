@@ -56,7 +56,8 @@ std::string sweep_file_text(const Sweep& sweep, const Json& program) {
 
 std::string sweep_record_text(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error) && !error) return "";
+  const bool is_there = std::filesystem::exists(file, error);
+  if (!is_there && (!error || error == std::errc::filename_too_long)) return "";
   std::string text = read_file(file);
   // One of the two may be damaged.
   for (const char* key : {"\"runs\"", "\"provenance\""})
