@@ -252,17 +252,16 @@ void each_axes(JsonDocument& root, const std::function<void(Json& axes, const Ke
   }
 }
 
-SearchSpace read_search_space(const JsonView& root, Problems& problems) {
-  SearchSpace space;
-  const KeyUse use = is_command_file(root) ? KeyUse::kParameter : KeyUse::kAxis;
-  space.grids = read_grids(root, use, problems);
-  read_zip(root, space.grids, use, problems);
-  space.exclude = read_rules(root, "exclude", space.grids, use, problems);
-  space.when = read_rules(root, "when", space.grids, use, problems);
-  check_cycles(space.when, problems);
+Space::Space(const JsonView& file, Problems& problems) {
+  const KeyUse use = is_command_file(file) ? KeyUse::kParameter : KeyUse::kAxis;
+  grids_ = read_grids(file, use, problems);
+  read_zip(file, grids_, use, problems);
+  exclude_ = read_rules(file, "exclude", grids_, use, problems);
+  when_ = read_rules(file, "when", grids_, use, problems);
+  check_cycles(when_, problems);
   const Setting& repeats = *find_setting(top_level_settings(), "repeats");
-  space.repeats = complete_value(repeats, {root.find("repeats"), root, {}, {}, problems}).get<int>();
-  return space;
+  repeats_ = complete_value(repeats, {file.find("repeats"), file, {}, {}, problems}).get<int>();
+  bind_rules(file);
 }
 
 }  // namespace sweep

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/base/text.h"
@@ -98,9 +99,9 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
   return tree;
 }
 
-RunReader::RunReader(SearchSpace space, const JsonView& base, JsonDocument tree,
-                     std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
-    : space_(std::move(space), base),
+RunReader::RunReader(const JsonView& file, JsonDocument tree, std::vector<Assignment> plain,
+                     NetworkFiles files, ReadContext context, Problems& problems)
+    : space_(file, problems),
       shown_(shown_values(space_.axes())),
       tree_(std::move(tree)),
       plain_(std::move(plain)),
@@ -137,10 +138,9 @@ void RunReader::note_keys_of(const Combination& combination) {
 
 const RunReader::Section& RunReader::section_of(const Combination& combination, const Setting& setting,
                                                 Problems& problems) {
-  std::vector<Choice> choices;
-  for (const AxisValue& value : combination.values) {
-    if (value.axis->path[0] == setting.name) choices.emplace_back(value.axis, value.index);
-  }
+  std::vector<AxisValue> choices;
+  std::ranges::copy_if(combination.values, std::back_inserter(choices),
+                       [&](const AxisValue& value) { return value.axis->path[0] == setting.name; });
   const auto [found, is_new] = sections_.try_emplace({&setting, std::move(choices)});
   Section& section = found->second;
   if (!is_new) return section;

@@ -29,11 +29,12 @@ ParamValue param_of(const JsonView& value, const KeyPath& path);
 /// Its runs keep it alive, to name the places of their settings.
 class RunReader : public std::enable_shared_from_this<RunReader> {
  public:
-  /// `base` is the file, whose plain values conditions may test; `tree` the same without axes and rules, and
-  /// `plain` what the command line sets in it.
-  RunReader(SearchSpace space, const JsonView& base, JsonDocument tree, std::vector<Assignment> plain,
-            NetworkFiles files, ReadContext context);
+  /// `file` has the axes and rules, whose mistakes are reported; `tree` is the same without them, and `plain`
+  /// what the command line sets in it.
+  RunReader(const JsonView& file, JsonDocument tree, std::vector<Assignment> plain, NetworkFiles files,
+            ReadContext context, Problems& problems);
 
+  const Space& space() const { return space_; }
   /// The domain that a search draws points from: the axes of the first grid. It keeps this alive.
   SearchDomain domain() const { return Space::domain_of({shared_from_this(), &space_}); }
 
@@ -52,7 +53,6 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
     PutIntoRun put{};
     std::shared_ptr<const Json> json{};
   };
-  using Choice = std::pair<const Axis*, std::size_t>;  // an axis and the index of its value
 
   RunConfig read(const Combination& combination, Problems& problems);
   Params params_of(const Combination& combination) const;
@@ -71,7 +71,7 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   NetworkFiles files_;
   ReadContext context_;
   std::vector<const Setting*> changing_;  // with an axis in any combination so far
-  std::map<std::pair<const Setting*, std::vector<Choice>>, Section> sections_;
+  std::map<std::pair<const Setting*, std::vector<AxisValue>>, Section> sections_;
   std::optional<RunConfig> common_;  // of the first run; the sections of changing_ are put over it
   std::vector<std::shared_ptr<const Json>> repeats_;  // the numbers as JSON
   std::map<std::string, std::size_t> trials_;         // by their names in lower case

@@ -12,20 +12,23 @@
 
 namespace sweep {
 
+/// The epochs, or reports, of a whole run that no axis changes.
+int epochs_of(const JsonView& file);
+
 /// Returns "search" of `root`; nothing if it is not given or only asks for the grid. Reports every mistake,
 /// also conflicts with the axes in `space`, and keys that the method does not use unless the file is the
 /// sweep.json of an earlier start, `is_recorded`.
-std::optional<SearchSpec> read_search(const JsonView& root, const SearchSpace& space, bool is_recorded,
+std::optional<SearchSpec> read_search(const JsonView& root, const Space& space, bool is_recorded,
                                       Problems& problems);
 
 /// Whether any axis is a range of numbers.
-bool has_range(const SearchSpace& space);
+bool has_range(const Space& space);
 
 /// Whether the search draws points, instead of trying every combination.
-bool draws_points(const SearchSpec& search, const SearchSpace& space);
+bool draws_points(const SearchSpec& search, const Space& space);
 
 /// Reports ends of ranges that the keys do not allow.
-void check_ranges(const SearchSpace& space, Problems& problems);
+void check_ranges(const Space& space, Problems& problems);
 
 /// Reads "search.points" and "search.learn_from" of `root` into `search`. Replaces the directories of sweeps
 /// in `root` by their results, so that the sweep's records have them. A directory is looked for in

@@ -99,17 +99,17 @@ Json value_in(const Json& value, const Axis& axis, const KeyPath& path) {
 
 }  // namespace
 
-Space::Space(SearchSpace axes_and_rules, const JsonView& base) : space_(std::move(axes_and_rules)) {
-  for (Grid& grid : space_.grids) {
+void Space::bind_rules(const JsonView& base) {
+  for (Grid& grid : grids_) {
     GridRules& rules = rules_.emplace_back();
     for (Axis& axis : grid.axes) {
       if (axis.range) axis.values.json.push_back(value_at(axis, axis.range->low));
       std::vector<Tests>& conditions = rules.when.emplace_back();
-      for (const Rule& rule : space_.when) {
+      for (const Rule& rule : when_) {
         if (rule.axis == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
       }
     }
-    for (const Rule& rule : space_.exclude) rules.exclude.push_back(tests_of(rule.conditions, grid, base));
+    for (const Rule& rule : exclude_) rules.exclude.push_back(tests_of(rule.conditions, grid, base));
   }
 }
 
@@ -137,7 +137,7 @@ Space::Tests Space::tests_of(const std::vector<Condition>& conditions, const Gri
 bool Space::hold(const Tests& tests, std::size_t grid, const SearchPoint& point) const {
   return std::ranges::all_of(tests, [&](const Test& test) {
     if (test.axis == kNoAxis || !is_active(test.axis, grid, point)) return test.otherwise;
-    const Axis& axis = space_.grids[grid].axes[test.axis];
+    const Axis& axis = grids_[grid].axes[test.axis];
     const double number = *point[test.axis];
     return axis.range ? is_met(*test.condition, value_at(axis, number))
                       : test.by_value[static_cast<std::size_t>(number)];
@@ -156,13 +156,12 @@ const Rule* Space::excluding(std::size_t grid, const SearchPoint& point) const {
   const auto& exclude = rules_[grid].exclude;
   const auto found =
       std::ranges::find_if(exclude, [&](const Tests& tests) { return hold(tests, grid, point); });
-  return found == exclude.end() ? nullptr
-                                : &space_.exclude[static_cast<std::size_t>(found - exclude.begin())];
+  return found == exclude.end() ? nullptr : &exclude_[static_cast<std::size_t>(found - exclude.begin())];
 }
 
 bool Space::can_hold(const Test& test, std::size_t grid) const {
   if (test.axis == kNoAxis) return test.otherwise;
-  const Axis& axis = space_.grids[grid].axes[test.axis];
+  const Axis& axis = grids_[grid].axes[test.axis];
   if (test.otherwise && !rules_[grid].when[test.axis].empty()) return true;
   if (!axis.range) return std::ranges::find(test.by_value, true) != test.by_value.end();
   return std::ranges::any_of(test.condition->values, [&](const Json& wanted) {
@@ -176,7 +175,7 @@ bool Space::can_hold(const Test& test, std::size_t grid) const {
 void Space::check_conditions(const JsonPlace& place, const std::vector<Condition>& conditions,
                              const JsonView& base, Problems& problems) const {
   std::vector<Tests> tests_in;  // by grid
-  for (const Grid& grid : space_.grids) tests_in.push_back(tests_of(conditions, grid, base));
+  for (const Grid& grid : grids_) tests_in.push_back(tests_of(conditions, grid, base));
   for (std::size_t c = 0; c < conditions.size(); ++c) {
     std::vector<std::string> values;
     bool is_known = true;  // that none meets it
@@ -184,7 +183,7 @@ void Space::check_conditions(const JsonPlace& place, const std::vector<Condition
       const Test& test = tests_in[grid][c];
       is_known = is_known && !can_hold(test, grid);
       if (test.axis == kNoAxis) continue;
-      const Axis& axis = space_.grids[grid].axes[test.axis];
+      const Axis& axis = grids_[grid].axes[test.axis];
       is_known = is_known && JsonView(axis.values).place().source == place.source;
       if (axis.range) {
         values.push_back(fmt::format("{} to {}", axis.range->low, axis.range->high));
@@ -202,13 +201,13 @@ void Space::check_conditions(const JsonPlace& place, const std::vector<Condition
 }
 
 void Space::check_rules(const JsonView& base, Problems& problems) const {
-  for (const auto* rules : {&space_.exclude, &space_.when})
+  for (const auto* rules : {&exclude_, &when_})
     for (const Rule& rule : *rules) check_conditions(rule.place, rule.conditions, base, problems);
 }
 
 std::vector<const Axis*> Space::axes() const {
   std::vector<const Axis*> axes;
-  for (const Grid& grid : space_.grids)
+  for (const Grid& grid : grids_)
     for (const Axis& axis : grid.axes) axes.push_back(&axis);
   return axes;
 }
@@ -225,8 +224,8 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
   std::vector<std::vector<AxisGroup>> groups;     // by grid
   std::vector<std::vector<std::size_t>> extents;  // of each group
   double total = 0;                               // before any rule; may exceed any integer
-  for (const Grid& grid : space_.grids) {
-    double product = space_.repeats;
+  for (const Grid& grid : grids_) {
+    double product = repeats_;
     extents.emplace_back();
     for (const AxisGroup& group : groups.emplace_back(groups_of(grid))) {
       extents.back().push_back(extent_of(group, grid));
@@ -243,10 +242,10 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
   }
   combinations.reserve(static_cast<std::size_t>(total));
   // The values of an axis differ, so that only rules and further grids can make combinations alike.
-  const bool can_repeat = space_.grids.size() > 1 || !space_.when.empty();
+  const bool can_repeat = grids_.size() > 1 || !when_.empty();
   std::set<std::vector<std::string>> seen;
-  for (std::size_t g = 0; g < space_.grids.size(); ++g) {
-    const Grid& grid = space_.grids[g];
+  for (std::size_t g = 0; g < grids_.size(); ++g) {
+    const Grid& grid = grids_[g];
     SearchPoint point(grid.axes.size());
     for_each_product(extents[g], [&](const std::vector<std::size_t>& chosen) {
       for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -259,7 +258,7 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
       }
       if (can_repeat && !seen.insert(identity_of(combination)).second) return;
       combination.excluded = excluding(g, point);
-      for (; combination.repeat < space_.repeats; ++combination.repeat) combinations.push_back(combination);
+      for (; combination.repeat < repeats_; ++combination.repeat) combinations.push_back(combination);
     });
   }
   if (!combinations.empty() && std::ranges::all_of(combinations, &Combination::excluded))
@@ -269,7 +268,7 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
 
 Combination Space::combination_at(const SearchPoint& point) {
   Combination combination;
-  std::vector<Axis>& axes = space_.grids.at(0).axes;
+  std::vector<Axis>& axes = grids_.at(0).axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!point[i]) continue;
     const std::size_t index =
@@ -282,12 +281,12 @@ Combination Space::combination_at(const SearchPoint& point) {
 
 SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {
   SearchDomain domain;
-  for (const Axis& axis : self->space_.grids[0].axes) domain.dimensions.push_back(dimension_of(axis));
-  if (!self->space_.when.empty())
+  for (const Axis& axis : self->grids_[0].axes) domain.dimensions.push_back(dimension_of(axis));
+  if (!self->when_.empty())
     domain.is_active = [self](const SearchPoint& point, std::size_t axis) {
       return self->is_active(axis, 0, point);
     };
-  if (!self->space_.exclude.empty())
+  if (!self->exclude_.empty())
     domain.is_allowed = [self](const SearchPoint& point) { return self->excluding(0, point) == nullptr; };
   return domain;
 }

@@ -56,16 +56,6 @@ struct Grid {
   std::vector<std::vector<std::size_t>> zipped;
 };
 
-/// Everything that is to run: the union of the grids, minus what the rules leave out.
-struct SearchSpace {
-  std::vector<Grid> grids;  // at least one; without "grids" in the file the one of "params"
-  std::vector<Rule> exclude, when;
-  int repeats = 1;
-};
-
-/// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `root`, and reports every mistake.
-SearchSpace read_search_space(const JsonView& root, Problems& problems);
-
 /// Calls `use` with each object of axes of a file, "params" and those of "grids", and its path.
 void each_axes(JsonDocument& root,
                const std::function<void(nlohmann::ordered_json& axes, const KeyPath& at)>& use);
@@ -90,6 +80,7 @@ struct AxisValue {
   const Axis* axis = nullptr;
   std::size_t index = 0;  // of the value
   JsonView value() const { return axis->value(index); }
+  auto operator<=>(const AxisValue&) const = default;
 };
 
 /// One run before its settings are read.
@@ -99,18 +90,22 @@ struct Combination {
   const Rule* excluded = nullptr;  // what leaves it out; null: nothing does
 };
 
-/// Thread-safe, except combination_at(). Combinations refer to it.
+/// Everything that is to run: the union of the grids, minus what the rules leave out. Thread-safe, except
+/// combination_at(). Combinations refer to it.
 class Space {
  public:
-  /// `base` is the file; conditions may test its plain values.
-  Space(SearchSpace axes_and_rules, const JsonView& base);
+  /// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `file`, whose plain values conditions
+  /// may test. Reports every mistake.
+  Space(const JsonView& file, Problems& problems);
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
   /// Those of every grid, in file order.
   std::vector<const Axis*> axes() const;
-  const std::vector<Rule>& exclude() const { return space_.exclude; }
-  int repeats() const { return space_.repeats; }
+  /// At least one; without "grids" in the file the one of "params".
+  const std::vector<Grid>& grids() const { return grids_; }
+  const std::vector<Rule>& exclude() const { return exclude_; }
+  int repeats() const { return repeats_; }
   bool has_repeats() const { return repeats() > 1; }
   /// Every swept key, in file order; "repeat" last if there are repeats.
   std::vector<std::string> keys() const;
@@ -145,9 +140,10 @@ class Space {
   // The rules of one grid.
   struct GridRules {
     std::vector<std::vector<Tests>> when;  // by axis
-    std::vector<Tests> exclude;            // as in space_
+    std::vector<Tests> exclude;            // as in exclude_
   };
 
+  void bind_rules(const JsonView& base);
   static Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid, const JsonView& base);
   // Whether there may be points of the grid at which the condition holds.
   bool can_hold(const Test& test, std::size_t grid) const;
@@ -157,7 +153,9 @@ class Space {
   bool is_active(std::size_t axis, std::size_t grid, const SearchPoint& point) const;
   const Rule* excluding(std::size_t grid, const SearchPoint& point) const;
 
-  SearchSpace space_;
+  std::vector<Grid> grids_;
+  std::vector<Rule> exclude_, when_;
+  int repeats_ = 1;
   std::vector<GridRules> rules_;  // by grid
 };
 

@@ -129,33 +129,6 @@ int cuda_device_count(const LoadOptions& options) {
   return count;
 }
 
-int epochs_of(const JsonView& base) {
-  Problems ignored;
-  const Setting& epochs = *find_setting(settings_of(base), is_command_file(base) ? "reports" : "epochs");
-  return complete_value(epochs, {base.find(epochs.name), base, {}, {}, ignored}).get<int>();
-}
-
-// Trials that are ended early have to have epochs left.
-void check_epochs(const SearchSpec& search, const JsonView& root, const JsonView& base, Problems& problems) {
-  if (!compares_on_the_way(search.method)) return;
-  const JsonView node = root.find("search");
-  if (is_command_file(base) && !base.find("reports"))
-    return problems.add(node, fmt::format("\"{}\" has to know how many steps a whole run reports, want "
-                                          "\"reports\"",
-                                          search_method_names().of(search.method)));
-  if (is_command_file(base) && epochs_of(base) > kMaxComparedReports)
-    problems.add(base.find("reports"),
-                 fmt::format("\"{}\" compares single reports, want at most {}: report less often",
-                             search_method_names().of(search.method), kMaxComparedReports));
-  const bool has_members = search.method == SearchMethod::kPopulation;
-  const int epochs = epochs_of(base), wanted = has_members ? search.interval : search.min_epochs;
-  if (has_members ? wanted < epochs : wanted <= epochs) return;
-  const char* const key = has_members ? "interval" : "min_epochs";
-  problems.add(node.find(key) ? node.find(key) : node,
-               fmt::format("{} is {}, want {} {}, the {}", key, wanted, has_members ? "less than" : "at most",
-                           epochs, is_command_file(base) ? "\"reports\"" : "epochs of a whole training"));
-}
-
 Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,
                    const LoadOptions& options) {
   Problems problems;
@@ -169,7 +142,6 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   Sweep sweep;
   sweep.file = file;
   sweep.name = sweep_name(root, file, problems);
-  const SearchSpace space = read_search_space(root, problems);
   const char* data = std::getenv("SWEEP_DATA");
   const ReadContext context{data != nullptr ? data : "", cuda_device_count(options)};
 
@@ -180,20 +152,20 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   JsonDocument rule_base = root;
   for (const JsonView& member : JsonView(base).children())
     rule_base.set(rule_base.json[member.key()], {member.key()}, member);
+  const auto reader =
+      std::make_shared<RunReader>(rule_base, run_tree, std::move(plain), std::move(files), context, problems);
+  const Space& space = reader->space();
   sweep.search = read_search(rule_base, space, is_recorded, problems);
   // The axes of an earlier start may be those of its command line.
-  if (!is_recorded && problems.empty()) Space(space, rule_base).check_rules(rule_base, problems);
+  if (!is_recorded && problems.empty()) space.check_rules(rule_base, problems);
   read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
-  if (sweep.search) check_epochs(*sweep.search, root, base, problems);
-  const auto reader =
-      std::make_shared<RunReader>(space, rule_base, run_tree, std::move(plain), std::move(files), context);
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
     check_ranges(space, problems);
-    read_known_points(root, space.grids.at(0).axes, reader->domain(), rule_base, file.parent_path(),
+    read_known_points(root, space.grids().at(0).axes, reader->domain(), rule_base, file.parent_path(),
                       *sweep.search, problems);
     problems.throw_if_any();
-    reader->draw_trials(*sweep.search, epochs_of(base), sweep);
+    reader->draw_trials(*sweep.search, epochs_of(rule_base), sweep);
     if (sweep.runs.empty()) problems.add(root, "every point is excluded, want at least one");
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
