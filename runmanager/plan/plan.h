@@ -56,13 +56,6 @@ struct DiskEstimate {
   std::uint64_t of_epochs(std::size_t epochs) const { return once + epochs * per_epoch; }
 };
 
-/// Nothing for devices other than the CPU: their memory is not known before the run. `threads`: CPU threads
-/// of the run, >= 1. Throws as make_engine().
-std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Network& network,
-                                              const Device& device, const DataCost& data, int threads);
-
-DiskEstimate estimate_disk(const RunConfig& run, const Network& network, const DataCost& data);
-
 /// What a pilot has measured of runs of one shape, in seconds.
 struct PilotTimes {
   double setup = 0;  // once: making the engine, copying data to its device
