@@ -197,19 +197,6 @@ TEST(Schema, HasEveryLayerAndOptimizerWithItsArguments) {
   }
 }
 
-TEST(Schema, LayersHoldLayers) {
-  const auto schema = sweep_schema();
-  EXPECT_EQ(schema["$defs"]["network"]["properties"]["layers"]["$ref"], "#/$defs/layers");
-  EXPECT_EQ(schema["$defs"]["layers"]["items"]["$ref"], "#/$defs/layer");
-  for (const auto& layer : schema["$defs"]["layer"]["oneOf"]) {
-    const std::string type = layer["properties"]["type"]["const"];
-    EXPECT_EQ(layer["properties"].contains("layers"), has_inner_layers(type)) << type;
-    EXPECT_EQ(layer["properties"].contains("shortcut"), type == "residual") << type;
-    const auto required = layer["required"].get<std::vector<std::string>>();
-    EXPECT_EQ(std::count(required.begin(), required.end(), "layers"), has_inner_layers(type) ? 1 : 0) << type;
-  }
-}
-
 TEST(Schema, HoldsNoNullWhereANumberBelongs) {
   EXPECT_EQ(sweep_schema().dump().find("null"), std::string::npos);
 }
