@@ -27,35 +27,37 @@ bool is_called(const JsonView& value, const KeyPath& path, const Json& given) {
          (given.is_string() && value->is_structured() && given == param_text(param_of(value, path)));
 }
 
-class KnownPointReader {
- public:
-  KnownPointReader(const std::vector<Axis>& axes, const SearchDomain& domain, const JsonView& base,
-                   const SearchSpec& search, Problems& problems)
-      : axes_(axes), domain_(domain), base_(base), search_(search), problems_(problems) {
-    for (const Axis& axis : axes) keys_.push_back(axis.key);
-  }
+// Reads points and results by the axes that their parameters are of.
+struct KnownPointReader {
+  const std::vector<Axis>& axes;
+  const SearchDomain& domain;
+  const JsonView base;
+  const SearchSpec& search;
+  Problems& problems;
 
   // A point to try. Reports values outside of the space.
   SearchPoint point(const JsonView& given) {
-    SearchPoint point(axes_.size());
+    SearchPoint point(axes.size());
     if (!given->is_object() || given->empty()) {
-      problems_.add_value(given, "an object with values of axes, such as {\"lr\": 0.01}");
+      problems.add_value(given, "an object with values of axes, such as {\"lr\": 0.01}");
       return point;
     }
-    const std::size_t before = problems_.size();
+    const std::size_t before = problems.size();
     for (const JsonView& member : given.children()) {
       const std::optional<std::size_t> axis = axis_of(member);
       if (!axis) {
-        problems_.add_unknown_key(member, keys_);
+        std::vector<std::string> keys;
+        for (const Axis& known : axes) keys.push_back(known.key);
+        problems.add_unknown_key(member, keys);
         continue;
       }
-      point[*axis] = number_of(axes_[*axis], member);
-      if (!point[*axis]) problems_.add_value(member, allowed(axes_[*axis]));
+      point[*axis] = number_of(axes[*axis], member);
+      if (!point[*axis]) problems.add_value(member, allowed(axes[*axis]));
     }
-    if (problems_.size() > before) return point;
+    if (problems.size() > before) return point;
     const bool is_whole = std::ranges::all_of(point, [](const auto& value) { return value.has_value(); });
-    if (is_whole && domain_.is_allowed && !domain_.is_allowed(without_inactive(domain_, point)))
-      problems_.add(given, "is excluded, want a point that the search may try");
+    if (is_whole && domain.is_allowed && !domain.is_allowed(without_inactive(domain, point)))
+      problems.add(given, "is excluded, want a point that the search may try");
     return point;
   }
 
@@ -63,36 +65,35 @@ class KnownPointReader {
   std::optional<Observation> result(const JsonView& given) {
     const JsonView params = given.find("params"), value = given.find("value");
     if (!params->is_object() || !value->is_number()) {
-      problems_.add_value(given, "the directory of a sweep, or {\"params\": {\"lr\": 0.01}, \"value\": 0.5}");
+      problems.add_value(given, "the directory of a sweep, or {\"params\": {\"lr\": 0.01}, \"value\": 0.5}");
       return std::nullopt;
     }
-    Observation result{.point = SearchPoint(axes_.size()), .value = search_.goals[0].cost(value.number())};
+    Observation result{.point = SearchPoint(axes.size()), .value = search.goals[0].cost(value.number())};
     bool has_any = false;
     for (const JsonView& member : params.children()) {
       const std::optional<std::size_t> axis = axis_of(member);
       if (!axis && !agrees(member)) return std::nullopt;
       if (!axis) continue;
-      result.point[*axis] = number_of(axes_[*axis], member);
+      result.point[*axis] = number_of(axes[*axis], member);
       if (!result.point[*axis]) return std::nullopt;
       has_any = true;
     }
-    result.point = without_inactive(domain_, std::move(result.point));
-    if (!has_any || (domain_.is_allowed && !domain_.is_allowed(result.point))) return std::nullopt;
+    result.point = without_inactive(domain, std::move(result.point));
+    if (!has_any || (domain.is_allowed && !domain.is_allowed(result.point))) return std::nullopt;
     return result;
   }
 
- private:
   std::optional<KeyPath> path_of(const JsonView& member) const {
     Problems ignored;
     return resolve_key(member.key(), member.key_place(),
-                       is_command_file(base_) ? KeyUse::kParameter : KeyUse::kValue, ignored);
+                       is_command_file(base) ? KeyUse::kParameter : KeyUse::kValue, ignored);
   }
 
   std::optional<std::size_t> axis_of(const JsonView& member) const {
     const std::optional<KeyPath> path = path_of(member);
-    const auto axis = std::ranges::find_if(axes_, [&](const Axis& one) { return path && one.path == *path; });
-    if (axis == axes_.end()) return std::nullopt;
-    return static_cast<std::size_t>(axis - axes_.begin());
+    const auto axis = std::ranges::find_if(axes, [&](const Axis& one) { return path && one.path == *path; });
+    if (axis == axes.end()) return std::nullopt;
+    return static_cast<std::size_t>(axis - axes.begin());
   }
 
   // The number of a value in a point; none if the axis does not have it.
@@ -122,20 +123,12 @@ class KnownPointReader {
   // times.
   bool agrees(const JsonView& member) const {
     const std::optional<KeyPath> path = path_of(member);
-    if (is_command_file(base_) || !path || *path == KeyPath{"seed"} || *path == KeyPath{"device"})
-      return true;
+    if (is_command_file(base) || !path || *path == KeyPath{"seed"} || *path == KeyPath{"device"}) return true;
     const std::optional<Setting> setting = setting_at(*path);
     if (setting && setting->changes == Changes::kTimes) return true;
-    const JsonView own = find_path(base_, *path);
-    return own ? is_called(own, *path, *member) : same_value(value_at(base_, *path), *member);
+    const JsonView own = find_path(base, *path);
+    return own ? is_called(own, *path, *member) : same_value(value_at(base, *path), *member);
   }
-
-  const std::vector<Axis>& axes_;
-  const SearchDomain& domain_;
-  const JsonView base_;
-  const SearchSpec& search_;
-  Problems& problems_;
-  std::vector<std::string> keys_;
 };
 
 // The value of an epoch, NaN if it has none.
@@ -185,7 +178,7 @@ Json results_of(const JsonView& given, const fs::path& directory, const SearchSp
 void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const SearchDomain& domain,
                        const JsonView& base, const fs::path& directory, SearchSpec& search,
                        Problems& problems) {
-  KnownPointReader reader(axes, domain, base, search, problems);
+  KnownPointReader reader{axes, domain, base, search, problems};
   const JsonView node = JsonView(root).find("search");
   if (const JsonView points = node.find("points")) {
     for (const JsonView& point : points.children()) search.points.push_back(reader.point(point));
