@@ -37,11 +37,12 @@ struct ResultsRun {
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
 
 // Whether the run's record may be newer than the results. A trial that waits for others is interrupted, and
-// goes on before the results are written again.
+// goes on before the results are written again; so does a finished run, for more epochs.
 bool may_be_newer(const RunRecord& record, const ResultsRun& run) {
   const bool has_gone_on =
       record.status != run.status || record.epochs.size() > run.json.value("epochs", Json::array()).size();
-  return is_open(run.status) || (run.status == RunStatus::kInterrupted && has_gone_on);
+  return is_open(run.status) || record.status == RunStatus::kRunning ||
+         (run.status == RunStatus::kInterrupted && has_gone_on);
 }
 
 class ResultsChecker {

@@ -11,6 +11,7 @@
 #include "core/base/file.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 
@@ -134,6 +135,9 @@ void take_over_run(const fs::path& directory, std::string_view id, const Network
   update(metadata, checkpoint.progress.record, position);
   write_checkpoint(directory / kCheckpointFile, network, checkpoint.state, metadata, Survives::kPowerCut);
   check_owner();
+  // Before the events are removed that the record of a run that had ended names.
+  write_file_atomically(directory / kRunRecordFile, run_record_text(checkpoint.progress.record),
+                        Survives::kKill);
   std::error_code ignored;
   fs::remove(directory / kPreviousCheckpointFile, ignored);
   for (const std::string& file : there) {

@@ -83,16 +83,14 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
       record_(record),
       trained_(trained) {
   const double begin = now();
-  remove_temporaries(directory_);
-  // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
-  // Where the sweep is shared they are a copy already, see take_over_run().
+  // Where the sweep is shared, the events are a copy already: see take_over_run().
   if (options_.shared) {
     earlier_files_ = progress.position.earlier_files;
     if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
   } else {
-    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
+    tbwriter::lock_directory(directory_);  // throws if another writer has it
   }
-  std::set<std::int64_t> recorded = recorded_epochs(directory_);
+  remove_temporaries(directory_);
   record_ = new_record(run, options_.provenance);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
@@ -105,8 +103,12 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back()["run_seconds"].value_or(0));
-  restore_events(run, std::move(recorded), step_of_start(run, progress));
+  // Before the events are cut, whose size is in the record of a run that had ended.
   save_record(Survives::kKill);
+  // Throws if the events cannot be read, and the run then starts from the beginning.
+  if (!options_.shared)
+    tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
+  restore_events(run, recorded_epochs(directory_), step_of_start(run, progress));
   record_.logging_seconds += now() - begin;
 }
 

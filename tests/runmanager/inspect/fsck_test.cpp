@@ -277,6 +277,9 @@ TEST_F(Fsck, ATrialThatWaitedMayHaveGoneOnSinceTheResultsWereWritten) {
   record.epochs.front().set("loss", 3);
   tbwriter::spill(file("run.json"), run_record_text(record));
   EXPECT_EQ(check().damaged(), 2u) << "it still waits, but both results have another loss";
+  record.status = RunStatus::kRunning;
+  tbwriter::spill(file("run.json"), run_record_text(record));
+  EXPECT_EQ(check().damaged(), 0u) << "another process has just begun to train it";
 }
 
 TEST_F(Fsck, ARunMayEndWhileTheSweepIsChecked) {

@@ -3,8 +3,10 @@
 
 #include <sys/stat.h>
 
+#include "runmanager/inspect/fsck.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/training/log_file.h"
+#include "runmanager/training/resume_point.h"
 #include "tbwriter/event_files.h"
 #include "tests/runmanager/training/run_files.h"
 #include "tests/support/event_files.h"
@@ -75,6 +77,42 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(record().setup_seconds, 0.75) << "of the first start";
   EXPECT_EQ(record().placement, "device") << "of the last start";
   EXPECT_EQ(record().epochs.size(), 2u);
+}
+
+// Wherever a kill ends the process that trains a finished run further, fsck calls nothing damaged.
+TEST_F(RunRecorderTest, AFinishedRunThatGoesOnIsUndamagedAtEachMoment) {
+  RunProgress progress;
+  {
+    RunRecorder run = begin();
+    run.begin_epoch();
+    track(run, 2.0, 5, 10);
+    run.end_epoch();
+    progress = {run.record(), run.position(1)};
+    run.end(RunStatus::kCompleted, "");
+  }
+  int looks = 0;
+  const auto look = [&] {
+    const FsckReport report = check_directory(run_directory());
+    EXPECT_EQ(report.damaged(), 0u) << fsck_text(report);
+    ++looks;
+  };
+  const fs::path copy = temporary_ / "copy";
+  fs::copy(sweep_directory(), copy, fs::copy_options::recursive);
+  RecorderOptions watched = options();
+  watched.check_owner = look;  // called before each change of run.json
+  {
+    const RunRecorder resumed(watched, run_, {&network_, &loader_}, progress, record_);
+    look();
+  }
+  EXPECT_GE(looks, 2);
+  // The same where several processes share the sweep.
+  fs::remove_all(sweep_directory());
+  fs::rename(copy, sweep_directory());
+  ResumePoint point;
+  point.checkpoint.emplace().progress = progress;
+  point.checkpoint->state.weights.parameters.resize(network_.parameter_count());
+  take_over_run(run_directory(), "id", network_, look, point);
+  look();
 }
 
 TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
