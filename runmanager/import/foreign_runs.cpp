@@ -25,9 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string parent_of(const fs::path& run) {
-  return run.has_parent_path() ? run.parent_path().string() : std::string(".");
-}
+// As runs are called.
+std::string normal(const fs::path& path) { return path.lexically_normal().string(); }
+
+std::string parent_of(const fs::path& run) { return normal((fs::path(".") / run).parent_path()); }
 
 // The value that a text means: true or false, a number, or the text itself.
 ParamValue param_of_text(std::string_view text) {
@@ -70,6 +71,11 @@ void unify_foreign_types(std::vector<ForeignRun>& runs) {
   unify_types(all);
 }
 
+// The metric of a tag in a directory that add_scalars() has made; the tag if it has not.
+std::string metric_of_series(const ExportedRun& run, const std::string& tag) {
+  return metric_in(fs::path(".") / run.name, tag);
+}
+
 // Puts the directories of one run together.
 class RunMaker {
  public:
@@ -87,7 +93,7 @@ class RunMaker {
     if (exported.session.status) run_.status = exported.session.status;
     for (const ExportedScalar& scalar : exported.scalars)
       add(scalar, part,
-          part == EventsPart::kSeries ? metric_in(exported.name, scalar.tag) : metric_of(scalar.tag, part));
+          part == EventsPart::kSeries ? metric_of_series(exported, scalar.tag) : metric_of(scalar.tag, part));
   }
 
   ForeignRun finish(std::string name, std::vector<std::string>& remarks) {
@@ -170,11 +176,18 @@ class RunMaker {
   std::map<std::pair<std::int64_t, bool>, Step> steps_;  // by step, and whether in the run's own directory
 };
 
-// One of the directories that torch's add_scalars() makes, called after the tag of all that is in it.
-bool is_series(const ExportedRun& run) {
-  return !run.scalars.empty() && std::ranges::all_of(run.scalars, [&run](const ExportedScalar& scalar) {
-    return metric_in(run.name, scalar.tag) != scalar.tag;
-  });
+// The run whose add_scalars() has made the directory, called after the tag of all that is in it:
+// RUN/TAG_LINE, or RUN/TAG/LINE if it is tensorboardX's. Nothing for any other directory.
+std::optional<std::string> run_of_series(const ExportedRun& run, EventsPart part) {
+  if (run.scalars.empty() || part == EventsPart::kSession) return std::nullopt;
+  const std::string above = (fs::path(".") / run.name).parent_path().string(), tag = "/" + run.scalars[0].tag;
+  if (above.ends_with(tag) && run.scalars.size() == 1)
+    return normal(above.substr(0, above.size() - tag.size()));
+  const auto is_of_series = [&run](const ExportedScalar& scalar) {
+    return metric_of_series(run, scalar.tag) != scalar.tag;
+  };
+  const bool is_series = part == EventsPart::kRun && std::ranges::all_of(run.scalars, is_of_series);
+  return is_series ? std::optional(normal(above)) : std::nullopt;
 }
 
 // Names the runs that have the parameters of another one, or none.
@@ -202,18 +215,22 @@ ForeignRuns read_foreign_runs(const fs::path& directory) {
   for (const ExportedRun& run : logdir.runs) {
     if (part_of(run.name) == EventsPart::kSession) ++sessions[parent_of(run.name)];
   }
-  const auto has = [&logdir](const fs::path& name) {
-    return std::ranges::binary_search(logdir.runs, name.lexically_normal().string(), {}, &ExportedRun::name);
+  const auto has = [&logdir](const std::string& name) {
+    return std::ranges::binary_search(logdir.runs, name, {}, &ExportedRun::name);
   };
   std::map<std::string, RunMaker> makers;
   for (const ExportedRun& run : logdir.runs) {
     EventsPart part = part_of(run.name);
-    const std::string parent = parent_of(run.name);
-    if (part == EventsPart::kRun && is_series(run) && has(parent)) part = EventsPart::kSeries;
+    std::string parent = parent_of(run.name);
+    const std::optional<std::string> of_series = run_of_series(run, part);
+    if (of_series && has(*of_series)) {
+      parent = *of_series;
+      if (part == EventsPart::kRun) part = EventsPart::kSeries;
+    } else if (part == EventsPart::kTest && !has(normal(fs::path(parent) / "train"))) {
+      part = EventsPart::kRun;  // People also call a run that.
+    }
     // Several sessions below a directory are as many runs.
     if (part == EventsPart::kSession && sessions.at(parent) > 1) part = EventsPart::kRun;
-    // People also call a run that.
-    if (part == EventsPart::kTest && !has(fs::path(parent) / "train")) part = EventsPart::kRun;
     const std::string name = part == EventsPart::kRun ? run.name : parent;
     makers.try_emplace(name, directory).first->second.add(run, part);
   }

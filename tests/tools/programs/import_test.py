@@ -66,6 +66,8 @@ class ImportTest(ProgramRuns):
             self.events(f"x/{run}", [("Loss/train", 1, 1), ("Loss/train", 2, 1)])
             for key in ("one", "three"):
                 self.events(f"x/{run}/my_tag_{key}", [("my/tag", 1, 1), ("my/tag", 2, len(key))])
+                self.events(f"x/{run}/my/own/{key}", [("my/own", 2, -len(key))])  # tensorboardX's
+            self.events(f"x/{run}/loss/val", [("loss", 2, 9)])  # likewise
         for part in ("train", "test"):
             self.events(f"x/tf/{part}", [("loss", 1, 1), ("loss", 2, len(part))])
         self.events("x/test", [("loss", 1, 1)])  # a run of that name
@@ -74,6 +76,7 @@ class ImportTest(ProgramRuns):
         runs = {name[4:]: record["epochs"][-1] for name, record in self.runs("x").items()}
         self.assertEqual(sorted(runs), ["a", "b", "test", "tf"])
         self.assertEqual((runs["a"]["my/tag_one"], runs["b"]["my/tag_three"], runs["a"]["loss"]), (3, 5, 1))
+        self.assertEqual((runs["a"]["my/own_one"], runs["b"]["my/own_three"], runs["b"]["validation_loss"]), (-3, -5, 9))
         self.assertEqual((runs["tf"]["loss"], runs["tf"]["test_loss"], runs["test"]["loss"]), (5, 4, 1))
 
     def test_settings_of_lightning_are_read_and_what_is_nested_is_told(self):
