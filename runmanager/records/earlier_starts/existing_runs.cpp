@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -223,10 +224,8 @@ UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
     unclaimed.runs.push_back({name, std::move(*record), std::move(identity)});
   }
   // By name, so that the choice between equals does not depend on the file system; finished ones first.
-  std::sort(unclaimed.runs.begin(), unclaimed.runs.end(), [](const Unclaimed& a, const Unclaimed& b) {
-    const bool a_done = a.record.status == RunStatus::kCompleted,
-               b_done = b.record.status == RunStatus::kCompleted;
-    return a_done != b_done ? a_done : a.directory < b.directory;
+  std::ranges::sort(unclaimed.runs, {}, [](const Unclaimed& run) {
+    return std::pair(run.record.status != RunStatus::kCompleted, run.directory);
   });
   return unclaimed;
 }
@@ -235,10 +234,9 @@ UnclaimedRuns unclaimed_runs(const fs::path& sweep_directory,
 // Throws ReadError if it may be one that cannot be read: a finished run is not trained again next to itself.
 ExistingRun adopt(const fs::path& sweep_directory, const RunConfig& run, const RunIdentity& identity,
                   UnclaimedRuns& unclaimed, bool retry_failed) {
-  const auto found =
-      std::find_if(unclaimed.runs.begin(), unclaimed.runs.end(), [&](const Unclaimed& candidate) {
-        return has_swept_values(candidate.record, run) && differences(candidate.identity, identity).empty();
-      });
+  const auto found = std::ranges::find_if(unclaimed.runs, [&](const Unclaimed& candidate) {
+    return has_swept_values(candidate.record, run) && differences(candidate.identity, identity).empty();
+  });
   if (found == unclaimed.runs.end()) {
     if (unclaimed.unreadable) std::rethrow_exception(unclaimed.unreadable);
     return {};
@@ -246,6 +244,26 @@ ExistingRun adopt(const fs::path& sweep_directory, const RunConfig& run, const R
   ExistingRun existing = decide(sweep_directory, found->directory, run, identity, retry_failed);
   if (existing.fate == RunFate::kInTheWay) return {};
   unclaimed.runs.erase(found);
+  return existing;
+}
+
+// See find_existing_runs(). `may_be`: as for unclaimed_runs().
+std::vector<ExistingRun> find_runs(const fs::path& sweep_directory, std::span<const RunConfig> runs,
+                                   const IdentityOf& identity, bool retry_failed,
+                                   const std::function<bool(const std::string&)>& may_be) {
+  std::vector<ExistingRun> existing(runs.size());
+  std::vector<std::pair<std::size_t, RunIdentity>> missing;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    RunIdentity wanted = identity(runs[i]);
+    if (is_there(sweep_directory / runs[i].name))
+      existing[i] = decide(sweep_directory, runs[i].name, runs[i], wanted, retry_failed);
+    else
+      missing.emplace_back(i, std::move(wanted));
+  }
+  if (missing.empty()) return existing;
+  UnclaimedRuns unclaimed = unclaimed_runs(sweep_directory, may_be);
+  for (const auto& [i, wanted] : missing)
+    existing[i] = adopt(sweep_directory, runs[i], wanted, unclaimed, retry_failed);
   return existing;
 }
 
@@ -270,6 +288,27 @@ std::string differences_text(std::span<const RunConfig> runs, std::span<const Ex
   return unnamed == 0 ? text : text + fmt::format("\n  and {} more", unnamed);
 }
 
+std::vector<std::string> without(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& others) {
+  const std::set<std::string> known(others.begin(), others.end());
+  std::vector<std::string> rest;
+  for (const std::string& name : names) {
+    if (!known.contains(name)) rest.push_back(name);
+  }
+  return rest;
+}
+
+// "2 runs are new: a; b", of what is said of several: in `text`, each word that depends on their number is in
+// braces.
+std::string sentence_about(const std::vector<std::string>& names, std::string_view noun,
+                           std::string_view text) {
+  const bool one = names.size() == 1;
+  const std::string said = fmt::format(
+      fmt::runtime(text), fmt::arg("are", one ? "is" : "are"), fmt::arg("were", one ? "was" : "were"),
+      fmt::arg("go", one ? "goes" : "go"), fmt::arg("they_have", one ? "it has" : "they have"));
+  return fmt::format("{} {}: {}", counted(names.size(), noun), said, first_names(names));
+}
+
 }  // namespace
 
 std::string_view to_string(RunFate fate) {
@@ -279,38 +318,19 @@ std::string_view to_string(RunFate fate) {
 
 std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory, std::span<const RunConfig> runs,
                                             const IdentityOf& identity, bool retry_failed) {
-  std::vector<ExistingRun> existing(runs.size());
-  std::vector<RunIdentity> identities;
   std::set<std::string> claimed;
-  for (const RunConfig& run : runs) {
-    identities.push_back(identity(run));
-    claimed.insert(run.name);
-  }
-  std::vector<std::size_t> missing;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string& name = runs[i].name;
-    if (is_there(sweep_directory / name))
-      existing[i] = decide(sweep_directory, name, runs[i], identities[i], retry_failed);
-    else
-      missing.push_back(i);
-  }
-  if (missing.empty()) return existing;
+  for (const RunConfig& run : runs) claimed.insert(run.name);
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  UnclaimedRuns unclaimed =
-      unclaimed_runs(sweep_directory, [&](const std::string& name) { return !claimed.contains(name); });
-  for (const std::size_t i : missing)
-    existing[i] = adopt(sweep_directory, runs[i], identities[i], unclaimed, retry_failed);
-  return existing;
+  const auto may_be = [&claimed](const std::string& name) { return !claimed.contains(name); };
+  return find_runs(sweep_directory, runs, identity, retry_failed, may_be);
 }
 
 ExistingRun find_existing_run(const fs::path& sweep_directory, const RunConfig& run,
                               const RunIdentity& identity, bool retry_failed) {
-  if (is_there(sweep_directory / run.name))
-    return decide(sweep_directory, run.name, run, identity, retry_failed);
-  if (std::ranges::none_of(run.params, [](const auto& param) { return is_json_text(param.second); }))
-    return {};
-  UnclaimedRuns former = unclaimed_runs(sweep_directory, is_former_name);
-  return adopt(sweep_directory, run, identity, former, retry_failed);
+  const auto had_another_name = [](const auto& param) { return is_json_text(param.second); };
+  if (!is_there(sweep_directory / run.name) && std::ranges::none_of(run.params, had_another_name)) return {};
+  const auto of_run = [&identity](const RunConfig&) { return identity; };
+  return find_runs(sweep_directory, {&run, 1}, of_run, retry_failed, is_former_name)[0];
 }
 
 void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RunConfig> runs,
@@ -326,6 +346,67 @@ void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const Run
       sweep_directory.string(), counted(static_cast<std::size_t>(count), "run"), count == 1 ? "has" : "have",
       count == 1 ? "is" : "are", differences_text(runs, existing), count == 1 ? "it" : "them",
       count == 1 ? "run" : "runs", count == 1 ? "one has" : "ones have"));
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxNames = 3;
+  const std::size_t shown = std::min(names.size(), kMaxNames);
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::optional<std::vector<std::string>> runs_of_sweep_file(const fs::path& directory) {
+  const fs::path path = directory / kSweepFile;
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  try {
+    return read_json_file(path).at("runs").get<std::vector<std::string>>();
+  } catch (const std::exception&) {
+    return std::nullopt;  // Damaged; it is written again.
+  }
+}
+
+std::string trials_left_out_text(const std::vector<std::string>& earlier, std::span<const RunConfig> runs) {
+  std::vector<std::string> now;
+  for (const RunConfig& run : runs) now.push_back(run.name);
+  const std::vector<std::string> left_out = without(earlier, now);
+  if (left_out.empty()) return "";
+  return sentence_about(
+      left_out, "trial",
+      "of earlier starts {are} not part of the search any more; what {they_have} left stays");
+}
+
+std::vector<std::string> changes_since(const fs::path& directory, std::span<const RunConfig> runs,
+                                       std::span<const ExistingRun> existing) {
+  std::vector<std::string> replaced, adopted, longer, changes;
+  std::vector<std::string> now, former;  // a renamed run is neither new nor gone
+  // Notes are mostly the same for all runs: one line each, with the runs that it is about.
+  std::map<std::string, std::vector<std::string>> notes;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ExistingRun& run = existing[i];
+    const std::string& name = runs[i].name;
+    if (run.fate == RunFate::kInTheWay) replaced.push_back(name);
+    (run.is_adopted(runs[i]) ? adopted : now).push_back(name);
+    if (run.is_adopted(runs[i])) former.push_back(run.directory);
+    if (run.fate == RunFate::kContinued && run.record && run.record->status == RunStatus::kCompleted &&
+        run.record->stop_reason.empty() && static_cast<int>(run.record->epochs.size()) < runs[i].epochs)
+      longer.push_back(name);
+    if (!run.note.empty()) notes[run.note].push_back(name);
+  }
+  const auto add = [&changes](const std::vector<std::string>& names, std::string_view text) {
+    if (!names.empty()) changes.push_back(sentence_about(names, "run", text));
+  };
+  add(replaced,
+      "with other settings {are} trained again; each old one is removed when its new one has finished");
+  add(adopted, "from an earlier start {are} the same under another name and {were} renamed");
+  add(longer, "{were} finished with fewer epochs and {go} on");
+  for (const auto& [note, names] : notes) changes.push_back(fmt::format("{}: {}", first_names(names), note));
+  if (const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory)) {
+    add(without(now, *old), "new since the last start");
+    add(without(without(*old, now), former), "no longer in the file; what {they_have} left stays");
+  }
+  return changes;
 }
 
 }  // namespace sweep
