@@ -68,9 +68,9 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
   if (log->failed_) log->throw_failure();
   const BlockSignals block;
   try {
-    log->thread_ = std::thread([log] { log->run(); });
-  } catch (...) {
-    throw IoError(log->path_.string() + ": cannot start the thread that writes it");
+    log->thread_ = start_thread("writes it", [log] { log->run(); });
+  } catch (const std::exception& error) {
+    throw IoError(log->path_.string() + ": " + error.what());
   }
   return log;
 }

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <deque>
+
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
@@ -43,6 +45,15 @@ TEST_F(WriterFailure, OfADiskWithoutRoomComesFromTheConstructorUntilThereIsRoom)
   SummaryWriter writer(directory / "later");
   writer.add_scalar("s", 1);
   EXPECT_NO_THROW(writer.close());
+}
+
+TEST_F(WriterFailure, ToStartItsThreadHasTheSystemsReason) {
+  EXPECT_THAT(message_of<IoError>([&] {
+                const test::AddressSpaceLimit no_more_stacks(1 << 20);
+                std::deque<SummaryWriter> writers;  // the first ones may get the stacks of threads that ended
+                for (int i = 0; i < 64; ++i) writers.emplace_back(directory / std::to_string(i));
+              }),
+              HasSubstr(": cannot start a thread that writes it: Resource temporarily unavailable"));
 }
 
 TEST_F(WriterFailure, OfARemovedDirectoryIsNoticed) {
