@@ -52,6 +52,11 @@ class SweepRunner {
   // What earlier starts have left of the runs. Throws if some of it is in the way.
   void find_existing();
   void refuse_other_population() const;
+  // The epoch after which the last copies of a population were made; 0: there are none.
+  int last_generation() const;
+  // A member that failed before copies were made is not tried again: another result of it would ask for other
+  // copies, of states that are gone.
+  void keep_if_decided(ExistingRun& existing) const;
   static RunRecord new_record(const RunConfig& config);
   // The record of a run that earlier starts have finished; with a search, also of one that they have begun:
   // what is known of it counts.

@@ -9,8 +9,9 @@
 #include "core/base/error.h"
 #include "core/base/threads.h"
 #include "core/json/json_text.h"
-#include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
@@ -182,8 +183,27 @@ void SweepRunner::write_trials() {
   });
 }
 
+int SweepRunner::last_generation() const {
+  int last = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_->path())) {
+    if (const std::optional<RunRecord> start = kind_->start_of(entry.path()))
+      last = std::max(last, static_cast<int>(start->epochs.size()));
+  }
+  return last - last % sweep_.search->interval;  // A program may pause late.
+}
+
+void SweepRunner::keep_if_decided(ExistingRun& existing) const {
+  if (!sweep_.search || sweep_.search->method != SearchMethod::kPopulation) return;
+  if (existing.fate != RunFate::kContinued || existing.record->status != RunStatus::kFailed) return;
+  const Lineage lineage = lineage_of(existing.record->config);
+  const int reached =
+      std::max(lineage.empty() ? 0 : lineage.back().until, static_cast<int>(existing.record->epochs.size()));
+  if (reached < last_generation()) existing.fate = RunFate::kKept;
+}
+
 ExistingRun SweepRunner::existing_run(const RunConfig& config, bool retry_failed) {
   ExistingRun existing = find_existing_run(directory_->path(), config, kind_->identity(config), retry_failed);
+  keep_if_decided(existing);
   if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
   return existing;
 }

@@ -6,6 +6,7 @@
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/recorded_config.h"
+#include "tests/runmanager/sweep/misbehaviour.h"
 
 namespace sweep::sweep_population_test {
 
@@ -206,6 +207,34 @@ TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
   EXPECT_EQ(stopped.exit_code, 130);
   EXPECT_FALSE(fs::exists(first.directory / expected.names[4]));
   expect_same(outcome_of(run("runs")), expected);
+}
+
+// Whoever asks to stop makes a worker crash whenever it comes to the first member's third epoch.
+TEST_F(PopulationSearch, AMemberWhoseWorkersWereLostIsTriedAgainUnlessCopiesWereMadeSince) {
+  const fs::path marker = directory_ / "misbehaved";
+  ::setenv("MISBEHAVED", marker.c_str(), 1);
+  for (const bool is_decided : {false, true}) {
+    write({{"method", "population"},
+           {"trials", 5},
+           {"interval", is_decided ? 4 : 2},
+           {"reduction", 2},
+           {"points",
+            {{{"lr", kCrashesOnce}}, {{"lr", 2e-5}}, {{"lr", 2e-4}}, {{"lr", 1e-4}}, {{"lr", 3e-5}}}}},
+          {{"lr", {{"log_uniform", {1e-5, 200}}}}}, {{"epochs", is_decided ? 8 : 3}});
+    const std::string logdir = is_decided ? "decided" : "open";
+    environment_.stop_requested = [&marker] {
+      fs::remove(marker);
+      return 0;
+    };
+    const SweepOutcome lost = run_in_workers(2, logdir);
+    environment_.stop_requested = [] { return 0; };
+    EXPECT_EQ(lost.runs[0].status, RunStatus::kFailed);
+    EXPECT_EQ(lost.runs[0].epochs.size(), 2U);
+    tbwriter::spill(marker, "once");
+    const SweepOutcome again = run_in_workers(2, logdir);
+    EXPECT_EQ(again.runs[0].status, is_decided ? RunStatus::kFailed : RunStatus::kCompleted);
+    if (is_decided) expect_same(outcome_of(again), outcome_of(lost));
+  }
 }
 
 TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
