@@ -41,8 +41,9 @@ struct MeanScale {
 };
 
 /// Returns the scale for the whole `batch`; a device may have only some of its samples. With class weights,
-/// PyTorch's mean divides by the sum of the labels' weights; where that is 0, loss and gradient are 0
-/// (PyTorch's are NaN).
-MeanScale mean_scale(const Batch& batch, const LossOptions& loss);
+/// PyTorch's mean divides by the sum of the labels' weights. Where that is 0, its loss is infinite or NaN:
+/// here loss and gradient are 0 in training, and an evaluation, whose caller divides by the weights of all
+/// batches, takes the losses as they are; they are 0 without label smoothing.
+MeanScale mean_scale(const Batch& batch, const LossOptions& loss, bool training);
 
 }  // namespace sweep

@@ -20,7 +20,7 @@ std::span<const NamedType> loss_types();
 ///
 /// With label smoothing s the target of cross_entropy is (1 − s) of the label and s spread over all classes.
 /// With class weights its mean over a batch is divided by the sum of the labels' weights, as in PyTorch; a
-/// batch of weight 0 has loss 0 and gradient 0.
+/// batch of weight 0 has loss 0 and gradient 0 in training.
 struct LossOptions {
   enum class Kind { kCrossEntropy, kMse, kL1, kSmoothL1, kBceWithLogits } kind = Kind::kCrossEntropy;
   double label_smoothing = 0;             // of cross_entropy, in [0, 1]

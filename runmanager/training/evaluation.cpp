@@ -40,7 +40,7 @@ Totals evaluate_samples(Engine& engine, const Subset& samples, std::size_t batch
     for (const std::uint32_t row : batch.indices)
       weight += static_cast<double>(class_weights[static_cast<std::size_t>(batch.labels()[row])]);
     Totals totals = engine.take_totals();
-    totals.loss *= weight / static_cast<double>(batch.size());
+    if (weight > 0) totals.loss *= weight / static_cast<double>(batch.size());
     weighted += totals;
     all_weights += weight;
   });

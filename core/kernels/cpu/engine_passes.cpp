@@ -172,7 +172,7 @@ void CpuEngine::run_passes(const Batch& batch) {
   const std::size_t partials = partials_of(batch);
   share_out(partials, turns_of(options_, program_), place_.count, shares_);
   memory_.partials.begin(shares_);
-  TrainingPass pass{batch, mean_scale(batch, options_.loss), partials};
+  TrainingPass pass{batch, mean_scale(batch, options_.loss, true), partials};
   for (std::size_t turn = 0; turn < shares_.turns(); ++turn) {
     pass.turn = turn;
     pass.all = range_of(shares_, turn);
@@ -218,7 +218,7 @@ void CpuEngine::train_in_stages(const TrainingPass& pass) {
 void CpuEngine::evaluate(const Batch& batch, std::span<float> outputs, bool counts) {
   check(batch);
   check_outputs(outputs, batch, network_, counts);
-  const MeanScale mean = counts ? mean_scale(batch, options_.loss) : MeanScale{};
+  const MeanScale mean = counts ? mean_scale(batch, options_.loss, false) : MeanScale{};
   const std::size_t partials = partials_of(batch);
   share_out(partials, 1, place_.count, evaluation_shares_);
   const IndexRange own = range_of(evaluation_shares_, 0, place_.rank);
@@ -253,7 +253,7 @@ std::vector<LayerProfile> CpuEngine::profile(const Batch& batch) {
     memory_.workspaces.push_back(program_.make_workspace());
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    TrainingPass pass{samples, mean_scale(samples, options_.loss), 1, {0, 1}, {0, 1}};
+    TrainingPass pass{samples, mean_scale(samples, options_.loss, true), 1, {0, 1}, {0, 1}};
     pass.keep_running = true;
     pass.op_seconds = op_seconds;
     run_phases(pass, [&](std::size_t phase, PipelinePasses passes) {

@@ -30,14 +30,14 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
   return rows;
 }
 
-StepInput step_input(const Batch& batch, const LossOptions& loss) {
-  const MeanScale scale = mean_scale(batch, loss);
+StepInput step_input(const Batch& batch, const LossOptions& loss, bool training) {
+  const MeanScale scale = mean_scale(batch, loss, training);
   return {.gradient_scale = scale.gradient, .loss_scale = scale.loss};
 }
 
 StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,
                          std::int64_t step) {
-  StepInput input = step_input(batch, options.loss);
+  StepInput input = step_input(batch, options.loss, true);
   input.step = static_cast<std::uint32_t>(step - 1);
   input.factors = step_factors(options.optimizer, learning_rate, step);
   return input;

@@ -21,7 +21,7 @@ ProgramOptions program_options(const EngineOptions& options, int device, const B
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
 
 /// The input of a step over some of the samples of `batch`, except what the optimizer needs.
-StepInput step_input(const Batch& batch, const LossOptions& loss);
+StepInput step_input(const Batch& batch, const LossOptions& loss, bool training);
 /// With it: of the training step number `step`, from 1.
 StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,
                          std::int64_t step);

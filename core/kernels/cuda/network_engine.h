@@ -76,7 +76,7 @@ class NetworkEngine : public Base {
     if (batch.size() == 0) return;
     evaluating([&] {
       // A batch to predict may lack targets.
-      const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, options_.loss);
+      const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, options_.loss, false);
       const std::size_t count = outputs.size() / batch.size();  // of a sample
       for_each_pass(batch, trained_.largest_pass(), [&](const Batch& rows, std::size_t begin) {
         trained_.evaluate(task, rows, input);

@@ -100,10 +100,12 @@ TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
     EXPECT_EQ(totals.samples, static_cast<std::int64_t>(data.train.count));
     return totals.loss / static_cast<double>(totals.samples);
   };
-  const double whole = mean_loss(data.train.count);
-  EXPECT_NEAR(mean_loss(1), whole, 1e-6);  // a batch may have no weight
-  EXPECT_NEAR(mean_loss(3), whole, 1e-6);
-  EXPECT_NEAR(mean_loss(7), whole, 1e-6);
+  for (const double smoothing : {0.0, 0.2}) {
+    loss.label_smoothing = smoothing;
+    const double whole = mean_loss(data.train.count);
+    for (const std::size_t batch_size : {1, 3, 7})  // a batch may have no weight
+      EXPECT_NEAR(mean_loss(batch_size), whole, 1e-6) << smoothing;
+  }
 }
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
