@@ -74,12 +74,13 @@ inline std::string jpeg_file(const Pixels& pixels, const JpegOptions& options = 
   return file;
 }
 
-/// EXIF data that says `orientation`, in the byte order given.
-inline std::string exif_data(int orientation, bool highest_first = false) {
+/// EXIF data that says `orientation`, in the byte order given, as a number of 16 bits or, `long_number`, 32.
+inline std::string exif_data(int orientation, bool highest_first = false, bool long_number = false) {
   const auto& number = highest_first ? big_endian : little_endian;
   return std::string("Exif\0\0", 6) + (highest_first ? "MM" : "II") + number(42, 2) + number(8, 4) +
-         number(1, 2) + number(0x112, 2) + number(3, 2) + number(1, 4) +
-         number(static_cast<unsigned>(orientation), 2) + number(0, 2) + number(0, 4);
+         number(1, 2) + number(0x112, 2) + number(long_number ? 4 : 3, 2) + number(1, 4) +
+         number(static_cast<unsigned>(orientation), long_number ? 4 : 2) + number(0, long_number ? 0 : 2) +
+         number(0, 4);
 }
 
 /// `jpeg` with EXIF data.

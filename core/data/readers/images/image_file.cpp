@@ -105,7 +105,7 @@ Image finished(StoredImage stored, const ImageOptions& options) {
 // TIFF 6.0, section 2: byte order, 42, offset of the first directory, which is a count and 12 bytes per
 // entry: tag, type, count, value.
 int exif_orientation(std::span<const std::uint8_t> tiff) {
-  constexpr std::uint32_t kOrientationTag = 0x0112, kShortType = 3;
+  constexpr std::uint32_t kOrientationTag = 0x0112, kShort = 3, kLong = 4;
   constexpr std::size_t kHeaderBytes = 8, kEntryBytes = 12;
   if (tiff.size() < kHeaderBytes || tiff[0] != tiff[1] || (tiff[0] != 'I' && tiff[0] != 'M')) return 1;
   const bool big_endian = tiff[0] == 'M';
@@ -116,8 +116,9 @@ int exif_orientation(std::span<const std::uint8_t> tiff) {
     const std::size_t entry = directory + 2 + i * kEntryBytes;
     if (entry + kEntryBytes > tiff.size()) return 1;
     if (tiff_number(tiff, entry, 2, big_endian) != kOrientationTag) continue;
-    if (tiff_number(tiff, entry + 2, 2, big_endian) != kShortType) return 1;
-    const std::uint32_t orientation = tiff_number(tiff, entry + 8, 2, big_endian);
+    const std::uint32_t type = tiff_number(tiff, entry + 2, 2, big_endian);
+    if (type != kShort && type != kLong) return 1;  // Some writers use the latter.
+    const std::uint32_t orientation = tiff_number(tiff, entry + 8, type == kShort ? 2 : 4, big_endian);
     return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
   }
   return 1;

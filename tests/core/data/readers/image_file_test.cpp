@@ -124,9 +124,12 @@ TEST_P(Oriented, IsTurnedUpright) {
   std::vector<std::string> files;
   for (const bool big_endian : {false, true}) {
     files.push_back(with_orientation(jpeg_file(pixels), seen.number, big_endian));
-    const std::string exif = exif_data(seen.number, big_endian), png = png_file(pixels);
-    for (const std::size_t place : {png.find("IDAT") - 4, png.find("IEND") - 4})
-      files.push_back(std::string(png).insert(place, test::png_chunk("eXIf", exif.substr(6))));
+    const std::string exif = exif_data(seen.number, big_endian),
+                      long_exif = exif_data(seen.number, big_endian, true), png = png_file(pixels);
+    for (const std::size_t place : {png.find("IDAT") - 4, png.find("IEND") - 4}) {
+      for (const std::string& data : {exif, long_exif})
+        files.push_back(std::string(png).insert(place, test::png_chunk("eXIf", data.substr(6))));
+    }
 #ifdef SWEEP_WEBP
     files.insert(files.end(), {webp_with(exif, pixels), webp_with(exif.substr(6), pixels)});
 #endif
