@@ -35,6 +35,11 @@ CsvRows::CsvRows(Read read, std::string name, std::optional<TextEncoding> encodi
   }
   decode(std::span(bytes_).subspan(mark));
   choose_separator();
+  // Excel's line "sep=;" says how the others are separated.
+  if (buffer_.starts_with(std::string("sep=") + separator_) && buffer_.find_first_of("\r\n") == 5) {
+    position_ = 5;
+    end_line();
+  }
 }
 
 bool CsvRows::next() {

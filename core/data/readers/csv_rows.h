@@ -22,8 +22,9 @@ struct RowPlace {
 };
 
 /// Splits a file into rows and fields. Fields may be quoted, with "" for a quote and with line breaks in
-/// them. Lines end with LF, CRLF or CR; lines without a character and a byte order mark are passed over.
-/// Blanks belong to a field, a quote inside an unquoted field is a character like others. Not thread-safe.
+/// them. Lines end with LF, CRLF or CR; lines without a character, a byte order mark and a first line
+/// "sep=;", which Excel understands, are passed over. Blanks belong to a field, a quote inside an unquoted
+/// field is a character like others. Not thread-safe.
 class CsvRows {
  public:
   /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The
