@@ -46,8 +46,8 @@ using SourceParts = std::array<std::optional<TensorDataset>, 3>;
 /// random order that depends on nothing but spec.split_seed and the number of samples; samples of the first
 /// part are then also those that `limit` keeps.
 ///
-/// Throws ConfigError if nothing is left to train on, for a fraction outside [0, 1), if the source brings a
-/// part itself that is to be split off, or for kStratified where targets are numbers.
+/// Throws ConfigError if nothing is left to train on, for a fraction outside [0, 1) or of less than a sample,
+/// if the source brings a part itself that is to be split off, or for kStratified where targets are numbers.
 void split_parts(SourceParts parts, const DatasetSpec& spec, Dataset& dataset);
 
 }  // namespace sweep

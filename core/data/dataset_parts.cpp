@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/data/channel_statistics.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/input_file.h"
@@ -28,7 +29,12 @@ std::size_t part_size(const std::string& key, const std::variant<std::size_t, do
     throw ConfigError(key + " as a fraction must be at least 0 and less than 1, found " +
                       std::to_string(fraction));
   }
-  return static_cast<std::size_t>(std::floor(static_cast<double>(total) * fraction));
+  const auto samples = static_cast<std::size_t>(static_cast<double>(total) * fraction);
+  if (samples == 0 && fraction > 0) {
+    throw ConfigError(key + " as a fraction is less than one of the " + counted(total, "training sample") +
+                      ", found " + std::to_string(fraction) + ": give a larger one, or a number of samples");
+  }
+  return samples;
 }
 
 using Sizes = std::array<std::size_t, 3>;  // by part

@@ -98,7 +98,8 @@ struct DatasetSpec {
   std::filesystem::path path{};
   std::string format{};  // a name of data_formats(); empty: recognised by content
   /// Size of the validation set: a number of samples, or a fraction in [0, 1) of the training samples of the
-  /// source. They are taken from the training samples, as `split` says, before `limit` applies.
+  /// source, 0 or at least one sample. They are taken from the training samples, as `split` says, before
+  /// `limit` applies.
   std::variant<std::size_t, double> validation = std::size_t{0};
   /// Size of the test set, likewise; 0 for a source that has one.
   std::variant<std::size_t, double> test = std::size_t{0};

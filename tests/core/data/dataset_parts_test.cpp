@@ -114,7 +114,6 @@ TEST(SplitSamples, TakesANumberOrAFractionThatLeavesSomethingToTrainOn) {
                                           {std::size_t{1}, 1u},
                                           {std::size_t{99}, 99u},
                                           {0.0, 0u},
-                                          {0.008, 0u},
                                           {0.25, 25u},
                                           {0.298, 29u},
                                           {0.999, 99u}}) {
@@ -129,6 +128,9 @@ TEST(SplitSamples, TakesANumberOrAFractionThatLeavesSomethingToTrainOn) {
   EXPECT_THAT(error(SIZE_MAX), HasSubstr("nothing is left"));
   for (const double fraction : {1.0, -0.1, 2.0, std::nan(""), HUGE_VAL})
     EXPECT_THAT(error(fraction), HasSubstr("must be at least 0 and less than 1"));
+  EXPECT_EQ(error(0.008),
+            "validation as a fraction is less than one of the 100 training samples, found 0.008000: give a "
+            "larger one, or a number of samples");
 }
 
 TEST(SplitSamples, GivesEachSampleToOnePart) {
