@@ -18,7 +18,7 @@ namespace sweep {
 namespace {
 
 constexpr std::int64_t kMaxClasses = 65536;
-constexpr float kLargestWhole = 1 << 24;  // all whole numbers up to this are exact as floats
+constexpr float kLargestWhole = 1 << 24;  // all integers up to this are exact as floats
 
 constexpr std::array<const char*, 3> kPartsInWords = {"training", "validation", "test"};
 
@@ -166,6 +166,19 @@ std::vector<float> take_values(NamedArray& array) {
                     " (from 0) is not a finite number");
   }
   return floats;
+}
+
+void note_rounded_integers(const NamedArray& array, std::vector<std::string>& notes) {
+  const bool are_rounded = std::visit(
+      [&](const auto& values) {
+        return std::any_of(values.begin(), values.end(),
+                           [](auto value) { return std::abs(static_cast<float>(value)) >= kLargestWhole; });
+      },
+      array.values);
+  if (!are_rounded || (are_floats(array) && !array.were_integers)) return;
+  notes.push_back(array.where +
+                  " holds integers of more than 24 bits, which are rounded to float32; subtract a constant "
+                  "from them if the last digits matter");
 }
 
 std::string names_of(const std::vector<NamedArray>& arrays) {
@@ -338,6 +351,8 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
                       kPartsInWords[p] + " part");
     }
     check_same_form(train, pair, spec);
+    note_rounded_integers(*pair.samples, dataset.notes);
+    if (!classes) note_rounded_integers(*pair.targets, dataset.notes);
     sets[p] = make_set(pair, classes, channels_last, spec, dataset);
     sets[p]->file = data.mapping;
     if (trained != nullptr && classes)

@@ -19,9 +19,9 @@ namespace sweep {
 /// height, width]; a last extent of 3 or 1 with larger ones before it means [count, height, width, channels]
 /// and is moved; an ambiguous shape is refused unless spec.channels decides. Targets: [count] or
 /// [count, 1] of integers are classes 0, 1, …; floats are values. Both are alike in all parts. With
-/// spec.label, whole floats are also classes. Other arrays are noted. The rest of `spec` applies as
-/// split_parts() says. `name` is the source's name in messages. Throws DataError for other arrays,
-/// ConfigError as split_parts() does. `trained`: null, or that of load_dataset_for().
+/// spec.label, whole floats are also classes. Other arrays are noted, and integers that float32 rounds. The
+/// rest of `spec` applies as split_parts() says. `name` is the source's name in messages. Throws DataError
+/// for other arrays, ConfigError as split_parts() does. `trained`: null, or that of load_dataset_for().
 Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::string& name,
                          const SampleFormat* trained = nullptr);
 

@@ -157,7 +157,7 @@ void require_end(const ByteSource& source, const Shape& shape) {
               " values of its header");
 }
 
-ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout) {
+NamedArray read_array(const ByteSource& source, const ArrayLayout& layout) {
   const TypeRow& type = row_of(layout.type);
   std::uint64_t count = 1;
   bool too_many = false;
@@ -176,9 +176,15 @@ ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layou
   const bool bytes = layout.type == TensorType::kU8;
   const bool integers = type.to_integers != nullptr && !bytes && per_sample == 1;
   check_memory(1, layout.shape, bytes ? 1 : integers ? 8 : 4, source.name);
-  if (bytes) return read_values<std::uint8_t>(source, layout, count);
-  if (integers) return read_values<std::int64_t>(source, layout, count);
-  return read_values<float>(source, layout, count);
+  NamedArray array{.name = {}, .shape = layout.shape, .values = {}};
+  if (bytes)
+    array.values = read_values<std::uint8_t>(source, layout, count);
+  else if (integers)
+    array.values = read_values<std::int64_t>(source, layout, count);
+  else
+    array.values = read_values<float>(source, layout, count);
+  array.were_integers = type.to_integers != nullptr;
+  return array;
 }
 
 }  // namespace sweep

@@ -56,11 +56,11 @@ struct ArrayLayout {
   Shape shape;
 };
 
-/// Reads the values of an array; see ArrayValues for what they become. Throws UnusableArray for a shape that
-/// holds nothing or a single number, DataError if the source ends before the last value, for an integer of
-/// more than 63 bits, and for a float64 too large for float32. Memory is taken only for what the source can
-/// hold.
-ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout);
+/// Reads an array, which gets no name; see ArrayValues for what its values become. Throws UnusableArray for a
+/// shape that holds nothing or a single number, DataError if the source ends before the last value, for an
+/// integer of more than 63 bits, and for a float64 too large for float32. Memory is taken only for what the
+/// source can hold.
+NamedArray read_array(const ByteSource& source, const ArrayLayout& layout);
 
 /// Throws DataError if more follows the values of `shape`. The attempt to read on also has a compressed
 /// source compare its checksum.

@@ -137,7 +137,8 @@ NamedArray read_idx(InputFile& file, std::size_t dimensions) {
     layout.shape.push_back(extent);
   }
   const ByteSource source = source_of(file);
-  NamedArray array{{}, layout.shape, read_array_values(source, layout), file.name()};
+  NamedArray array = read_array(source, layout);
+  array.where = file.name();
   require_end(source, layout.shape);
   return array;
 }

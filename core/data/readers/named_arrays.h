@@ -44,8 +44,9 @@ struct NamedArray {
   std::string name;
   Shape shape;
   ArrayValues values;
-  std::string where = {};    // starts messages about it; empty: the source's name, and its own
-  std::string problem = {};  // why it has no values, which matters only if they are needed
+  std::string where = {};      // starts messages about it; empty: the source's name, and its own
+  std::string problem = {};    // why it has no values, which matters only if they are needed
+  bool were_integers = false;  // its floats, before they were converted
 };
 
 /// A part of a data set, and the words for it: at the beginning or end of an array's name, in a table's

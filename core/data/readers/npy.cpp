@@ -125,7 +125,7 @@ bool is_npy(const fs::path& path) {
 
 NamedArray read_npy(const ByteSource& source) {
   const ArrayLayout layout = read_header(source);
-  NamedArray array{{}, layout.shape, read_array_values(source, layout)};
+  NamedArray array = read_array(source, layout);
   require_end(source, layout.shape);
   return array;
 }

@@ -121,13 +121,15 @@ TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
 
 TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
   const TemporaryDirectory directory;
-  directory.write("features.npy", npy_file("<f4", "(2, 1)", bytes_of<float>({1, 2})));
+  directory.write("features.npy",
+                  npy_file("<i4", "(2, 2)", bytes_of<std::int32_t>({1, 2, 3, -(1 << 24) - 1})));
   directory.write("labels.npy", npy_file("<i8", "(2,)", bytes_of<std::int64_t>({1, 0})));
   const fs::path path = directory.path();
   EXPECT_TRUE(is_npy(path));
   EXPECT_TRUE(is_npy(path / "features.npy"));
   const Dataset data = data_from_arrays(read_npy_files(std::span(&path, 1), {}), {}, "FOLDER");
   EXPECT_THAT(data.train.labels(), ElementsAre(1, 0));
+  EXPECT_THAT(data.notes, ElementsAre(HasSubstr("array \"features\" holds integers of more than 24 bits")));
   ASSERT_EQ(data.files.size(), 2u);
   EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }

@@ -52,8 +52,8 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file) {
   for (const TensorEntry& entry : header.tensors) {
     const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, max_bytes,
                                name + ": tensor " + quoted_name(entry.name)};
-    arrays.push_back(
-        {entry.name, entry.shape, read_array_values(source, {.type = entry.type, .shape = entry.shape})});
+    arrays.push_back(read_array(source, {.type = entry.type, .shape = entry.shape}));
+    arrays.back().name = entry.name;
   }
   if (!read_text(file, 1).empty())
     throw DataError(name + ": is too long: more follows the last tensor's data");
