@@ -111,14 +111,12 @@ void Canvas::fill(std::int64_t left, std::int64_t top, std::int64_t right, std::
 }
 
 void Canvas::write(std::string_view text, std::int64_t left, std::int64_t top, const Color& color) {
-  draw_text(text, [&](std::int64_t x, std::int64_t y) { fill(left + x, top + y, left + x, top + y, color); });
+  draw_text(text, [&](std::int64_t x, std::int64_t y) { dot(left + x, top + y, color); });
 }
 
 void Canvas::write_upwards(std::string_view text, std::int64_t left, std::int64_t bottom,
                            const Color& color) {
-  draw_text(text, [&](std::int64_t x, std::int64_t y) {
-    fill(left + y, bottom - 1 - x, left + y, bottom - 1 - x, color);
-  });
+  draw_text(text, [&](std::int64_t x, std::int64_t y) { dot(left + y, bottom - 1 - x, color); });
 }
 
 void Canvas::put(const Pixels& source, BatchSize picture, std::int64_t index, std::int64_t left,

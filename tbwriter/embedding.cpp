@@ -15,24 +15,18 @@ constexpr std::int64_t kMaxSprite = 8192;  // pixels each way; the largest textu
 
 void check(std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
            const EmbeddingPictures& pictures) {
-  if (dimensions < 1 || points.empty() || points.size() % static_cast<std::size_t>(dimensions) != 0) {
-    throw UsageError("an embedding of " + std::to_string(points.size()) +
-                     " values is no whole number of points of " + std::to_string(dimensions) + " dimensions");
-  }
+  require(dimensions >= 1 && !points.empty() && points.size() % static_cast<std::size_t>(dimensions) == 0,
+          "an embedding of ", points.size(), " values is no whole number of points of ", dimensions,
+          " dimensions");
   const std::size_t count = points.size() / static_cast<std::size_t>(dimensions);
-  const auto check_number = [count](std::size_t number, const char* what) {
-    if (number != count)
-      throw UsageError("an embedding of " + std::to_string(count) + " points has " + std::to_string(number) +
-                       what);
-  };
-  if (!labels.rows.empty()) check_number(labels.rows.size(), " rows of labels");
-  if (!pictures.pixels.empty()) check_number(static_cast<std::size_t>(pictures.size.count), " pictures");
-  for (const auto& row : labels.rows) {
-    const std::size_t columns = labels.header.empty() ? 1 : labels.header.size();
-    if (row.size() == columns) continue;
-    throw UsageError("a row of an embedding's labels has " + std::to_string(row.size()) +
-                     " columns, but the header " + std::to_string(columns));
-  }
+  const std::size_t rows = labels.rows.empty() ? count : labels.rows.size();
+  require(rows == count, "an embedding of ", count, " points has ", rows, " rows of labels");
+  require(pictures.pixels.empty() || static_cast<std::size_t>(pictures.size.count) == count,
+          "an embedding of ", count, " points has ", pictures.size.count, " pictures");
+  const std::size_t columns = labels.header.empty() ? 1 : labels.header.size();
+  for (const auto& row : labels.rows)
+    require(row.size() == columns, "a row of an embedding's labels has ", row.size(),
+            " columns, but the header ", columns);
 }
 
 std::string tensor_tsv(std::span<const float> points, std::size_t dimensions) {
@@ -137,10 +131,9 @@ void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> p
     // TensorBoard expects the smallest square grid that holds all pictures.
     const auto side =
         static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(pictures.size.count))));
-    if (side * pictures.size.height > kMaxSprite || side * pictures.size.width > kMaxSprite) {
-      throw UsageError(
-          "an embedding's pictures would make a sprite of more than 8192 pixels; use fewer or smaller ones");
-    }
+    require(
+        side * std::max(pictures.size.height, pictures.size.width) <= kMaxSprite,
+        "an embedding's pictures would make a sprite of more than 8192 pixels; use fewer or smaller ones");
     sprite = encode_image_grid(pictures.pixels, pictures.size,
                                {.columns = static_cast<int>(side), .padding = 0, .background = 255});
   }

@@ -1,6 +1,9 @@
 // The exception for wrong use of the writer; failures of the disk throw IoError.
 #pragma once
 
+#include <string>
+#include <type_traits>
+
 #include "core/base/error.h"
 
 namespace sweep::tbwriter {
@@ -12,5 +15,21 @@ class UsageError : public Error {
  public:
   using Error::Error;
 };
+
+/// Throws UsageError unless `holds`; the message is `parts`, texts and numbers, one after the other.
+template <class... Parts>
+void require(bool holds, const Parts&... parts) {
+  if (holds) return;
+  std::string message;
+  const auto append = [&message](const auto& part) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
+      message += std::to_string(part);
+    } else {
+      message += part;
+    }
+  };
+  (append(parts), ...);
+  throw UsageError(message);
+}
 
 }  // namespace sweep::tbwriter

@@ -50,7 +50,7 @@ class EventLog {
   template <class Encode>
   void append(Encode&& encode) {
     std::unique_lock lock(mutex_);
-    if (closing_) throw UsageError(path_.string() + ": the writer is closed; nothing can be added any more");
+    require(!closing_, path_.native(), ": the writer is closed; nothing can be added any more");
     if (failed_ || (appended_ - written_ >= options_.queue_bytes && !wait_for_room(lock))) {
       ++refused_events_;
       return;

@@ -68,18 +68,16 @@ std::string_view referred_node(std::string_view input) {
 }
 
 void check(const Graph& graph) {
-  if (graph.nodes.empty()) throw UsageError("a graph has no nodes; TensorBoard could not show it");
+  require(!graph.nodes.empty(), "a graph has no nodes; TensorBoard could not show it");
   std::unordered_set<std::string_view> names;
   for (const GraphNode& node : graph.nodes) {
-    if (node.name.empty()) throw UsageError("a graph's node has no name (its op is \"" + node.op + "\")");
-    if (!names.insert(node.name).second) throw UsageError("the graph has two nodes called " + node.name);
+    require(!node.name.empty(), "a graph's node has no name (its op is \"", node.op, "\")");
+    require(names.insert(node.name).second, "the graph has two nodes called ", node.name);
   }
   for (const GraphNode& node : graph.nodes) {
-    for (const std::string& input : node.inputs) {
-      if (names.count(referred_node(input)) != 0) continue;
-      throw UsageError("the graph's node " + node.name + " has the input " + input +
-                       ", but no node is called so");
-    }
+    for (const std::string& input : node.inputs)
+      require(names.contains(referred_node(input)), "the graph's node ", node.name, " has the input ", input,
+              ", but no node is called so");
   }
 }
 
@@ -121,7 +119,7 @@ void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_tim
   std::unordered_set<std::string> nodes;
   for (const GraphNode& node : graph.nodes) nodes.insert(node.name);
   const std::lock_guard lock(state_->mutex);
-  if (state_->graph_nodes) throw UsageError("this run has a graph already; TensorBoard shows one per run");
+  require(!state_->graph_nodes, "this run has a graph already; TensorBoard shows one per run");
   state_->add_event("graph", state_->time_of(wall_time), 0, kGraphDef, encoded);
   state_->graph_nodes = std::move(nodes);
 }
@@ -131,12 +129,12 @@ void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const Node
   state_->check_open(tag);
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->graph_nodes && state_->options.purge_step <= 0)
-      throw UsageError("a profile comes before the graph that it belongs to; call add_graph() first");
-    for (const NodeProfile& node : nodes) {
-      if (state_->graph_nodes && !state_->graph_nodes->contains(node.node))
-        throw UsageError("the profile has the node " + node.node + ", but the graph has none of that name");
-    }
+    const auto& known = state_->graph_nodes;
+    require(known || state_->options.purge_step > 0,
+            "a profile comes before the graph that it belongs to; call add_graph() first");
+    for (const NodeProfile& node : nodes)
+      require(!known || known->contains(node.node), "the profile has the node ", node.node,
+              ", but the graph has none of that name");
   }
   state_->add_event(tag, state_->now(), step, kTaggedRunMetadata,
                     Message().text(1, tag).bytes(2, encode_step_stats(nodes)).take());

@@ -16,10 +16,8 @@ std::string encode_chart(const Chart& chart) {
     lines.repeated(1, chart.tags, valid_utf8);
     return message.message(2, lines.take()).take();
   }
-  if (chart.tags.size() % 3 != 0) {
-    throw UsageError("a chart with bands has " + std::to_string(chart.tags.size()) +
-                     " tags, but needs 3 for every line");
-  }
+  require(chart.tags.size() % 3 == 0, "a chart with bands has ", chart.tags.size(),
+          " tags, but needs 3 for every line");
   for (std::size_t i = 0; i < chart.tags.size(); i += 3) {
     Message line;
     for (std::uint32_t part = 0; part < 3; ++part) line.text(part + 1, chart.tags[i + part]);
@@ -80,16 +78,16 @@ void SummaryWriter::add_hparams_start(const HParams& hparams, std::optional<doub
   Message start;
   std::set<std::string_view> names;
   for (const auto& [name, value] : hparams) {
-    if (name.empty()) throw UsageError("a hyperparameter has no name");
-    if (!names.insert(name).second) throw UsageError("the hyperparameter " + name + " is given twice");
+    require(!name.empty(), "a hyperparameter has no name");
+    require(names.insert(name).second, "the hyperparameter ", name, " is given twice");
     const std::string cell = encode_value(value);
     if (!cell.empty()) start.message(1, Message().message(1, valid_utf8(name)).message(2, cell).take());
   }
   start.real(5, state_->time_of(start_time));
   state_->add_plugin_record("_hparams_/session_start_info", "hparams",
                             Message().message(3, start.take()).take(), "", [this] {
-                              if (state_->session != State::Session::kNone)
-                                throw UsageError("this run's hparams session has been started before");
+                              require(state_->session == State::Session::kNone,
+                                      "this run's hparams session has been started before");
                               State::check_metric_step(state_->largest_step);
                               state_->limits_steps = true;
                               state_->session = State::Session::kStarted;
@@ -107,8 +105,8 @@ void SummaryWriter::add_hparams_end(SessionStatus status, std::optional<double> 
   end.integer(1, static_cast<int>(status)).real(2, state_->time_of(end_time));
   state_->add_plugin_record("_hparams_/session_end_info", "hparams", Message().message(4, end.take()).take(),
                             "", [this] {
-                              if (state_->session == State::Session::kEnded)
-                                throw UsageError("this run's hparams session has been ended before");
+                              require(state_->session != State::Session::kEnded,
+                                      "this run's hparams session has been ended before");
                               state_->session = State::Session::kEnded;
                             });
 }

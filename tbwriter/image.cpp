@@ -22,9 +22,8 @@ struct Extent {
 };
 
 void check_extent(const std::string& what, const Extent& extent) {
-  if (extent.size >= 1 && extent.size <= kMaxExtent) return;
-  throw UsageError(what + "'s " + extent.dimension + " is " + std::to_string(extent.size) +
-                   ", but must be 1 to " + std::to_string(kMaxExtent));
+  require(extent.size >= 1 && extent.size <= kMaxExtent, what, "'s ", extent.dimension, " is ", extent.size,
+          ", but must be 1 to ", kMaxExtent);
 }
 
 // Throws UsageError unless all extents are in range and their product is the number of values.
@@ -37,14 +36,12 @@ void check_shape(const std::string& what, std::initializer_list<Extent> shape, s
     // A product of five may overflow; one that is above the number of values cannot become right any more.
     if (wanted <= values) wanted *= static_cast<std::size_t>(extent.size);
   }
-  if (wanted != values)
-    throw UsageError(what + " of " + text + " cannot have " + std::to_string(values) + " values");
+  require(wanted == values, what, " of ", text, " cannot have ", values, " values");
 }
 
 void check_channels(const std::string& what, std::int64_t channels, bool may_have_alpha = false) {
-  if (channels == 1 || channels == 3 || (may_have_alpha && (channels == 2 || channels == 4))) return;
-  throw UsageError(what + " has " + std::to_string(channels) + " channels, but must have " +
-                   (may_have_alpha ? "1 to 4" : "1 or 3"));
+  require(channels == 1 || channels == 3 || (may_have_alpha && (channels == 2 || channels == 4)), what,
+          " has ", channels, " channels, but must have ", may_have_alpha ? "1 to 4" : "1 or 3");
 }
 
 Canvas canvas_of(const Pixels& pixels, ImageSize size) {
@@ -112,11 +109,9 @@ EncodedImage encode_image_grid(const Pixels& pixels, BatchSize size, const GridO
   check_channels("a grid", channels);
   check_shape("a grid", {{"count", count}, {"channels", channels}, {"height", height}, {"width", width}},
               count_values(pixels));
-  if (options.columns < 1 || options.padding < 0 || options.padding > 4096) {
-    throw UsageError("a grid has " + std::to_string(options.columns) + " columns and " +
-                     std::to_string(options.padding) +
-                     " pixels of padding, but needs 1 or more and 0 to 4096");
-  }
+  require(options.columns >= 1 && options.padding >= 0 && options.padding <= 4096, "a grid has ",
+          options.columns, " columns and ", options.padding,
+          " pixels of padding, but needs 1 or more and 0 to 4096");
   const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
   const std::int64_t rows = (count + columns - 1) / columns, padding = options.padding;
   check_extent("a grid", {"height", rows * (height + padding) + padding});
@@ -132,7 +127,7 @@ EncodedImage encode_video(const Pixels& pixels, VideoSize size, double frames_pe
       "a video",
       {{"videos", videos}, {"frames", frames}, {"channels", channels}, {"height", height}, {"width", width}},
       count_values(pixels));
-  if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
+  require(frames_per_second > 0, "a video needs more than 0 frames per second");
   // There are 2^bits places.
   const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(videos - 1)));
   const std::int64_t rows = std::int64_t{1} << bits / 2, columns = std::int64_t{1} << (bits - bits / 2);
@@ -156,19 +151,14 @@ EncodedImage encode_image(const Pixels& pixels, ImageSize size) {
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
                             std::span<const Color> palette) {
-  if (size.channels != 1) {
-    throw UsageError("a drawing's pixels have " + std::to_string(size.channels) +
-                     " channels, but each is the number of a colour");
-  }
+  require(size.channels == 1, "a drawing's pixels have ", size.channels,
+          " channels, but each is the number of a colour");
   check_shape("a drawing", {{"height", size.height}, {"width", size.width}}, pixels.size());
-  if (palette.empty() || palette.size() > 256) {
-    throw UsageError("a palette has " + std::to_string(palette.size()) + " colours, but needs 1 to 256");
-  }
+  require(!palette.empty() && palette.size() <= 256, "a palette has ", palette.size(),
+          " colours, but needs 1 to 256");
   const std::uint8_t largest = *std::max_element(pixels.begin(), pixels.end());
-  if (largest >= palette.size()) {
-    throw UsageError("a drawing has a pixel of colour " + std::to_string(largest) + ", but the palette has " +
-                     std::to_string(palette.size()) + ", counted from 0");
-  }
+  require(largest < palette.size(), "a drawing has a pixel of colour ", largest, ", but the palette has ",
+          palette.size(), ", counted from 0");
   return {size.width, size.height, 3, encode_png(pixels, size, palette)};
 }
 

@@ -58,7 +58,7 @@ std::string zlib_stream(std::string bytes) {
     compressed.resize(done + more);
     stream.next_out = bytes_of(compressed) + done;
     stream.avail_out = static_cast<std::uint32_t>(more);
-    if (isal_deflate(&stream) != COMP_OK) throw UsageError("cannot encode a PNG");
+    require(isal_deflate(&stream) == COMP_OK, "cannot encode a PNG");
     compressed.resize(compressed.size() - stream.avail_out);
   }
   return compressed;
@@ -70,9 +70,8 @@ std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std
                        std::int64_t frame_millis) {
   // Grey, grey with alpha, RGB, RGBA; 3 is for palettes.
   constexpr char kColorTypes[] = {0, 4, 2, 6};
-  if (pixels.size() + static_cast<std::size_t>(size.height) > std::numeric_limits<std::int32_t>::max())
-    throw UsageError("a picture has " + std::to_string(pixels.size()) +
-                     " bytes, but may have up to 2^31 - 1");
+  require(pixels.size() + static_cast<std::size_t>(size.height) <= std::numeric_limits<std::int32_t>::max(),
+          "a picture has ", pixels.size(), " bytes, but may have up to 2^31 - 1");
   const auto row_bytes = static_cast<std::size_t>(size.width * size.channels);
   const std::size_t frame_bytes = row_bytes * static_cast<std::size_t>(size.height);
   std::string png("\x89PNG\r\n\x1a\n"), extents, animation, colors;

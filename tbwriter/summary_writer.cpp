@@ -39,13 +39,12 @@ std::string first_records(double wall_time, std::int64_t purge_step) {
 }
 
 void check_tag(std::string_view tag) {
-  if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
+  require(!tag.empty(), "a tag is empty; TensorBoard could not show it");
 }
 
 void check_payload(std::size_t size, std::string_view tag) {
-  if (size <= kMaxWrittenPayload) return;
-  throw UsageError("\"" + std::string(tag) + "\": an event of " + std::to_string(size) +
-                   " bytes was given, but a record must be smaller than 64 MiB");
+  require(size <= kMaxWrittenPayload, "\"", tag, "\": an event of ", size,
+          " bytes was given, but a record must be smaller than 64 MiB");
 }
 
 // Appends an event with the values. `points` are known to be right.
@@ -69,7 +68,7 @@ void append_points(std::string& out, std::span<const Point> points, double wall_
 
 // TensorBoard's Rust reader abandons a file at any other time.
 double checked_time(double wall_time) {
-  if (!std::isfinite(wall_time)) throw UsageError("a wall time is not a finite number");
+  require(std::isfinite(wall_time), "a wall time is not a finite number");
   return wall_time;
 }
 
@@ -124,15 +123,14 @@ void SummaryWriter::State::check_metric_step(std::int64_t step) {
   // TensorBoard stores the step of a metric in 32 bits; its HParams tab fails for all runs if one does not
   // fit.
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
-  if (step <= kLargest) return;
-  throw UsageError("step " + std::to_string(step) + " of a run with hparams is above " +
-                   std::to_string(kLargest) + "; TensorBoard would show no run's hparams at all");
+  require(step <= kLargest, "step ", step, " of a run with hparams is above ", kLargest,
+          "; TensorBoard would show no run's hparams at all");
 }
 
 void SummaryWriter::State::check_open(std::string_view tag) {
   check_tag(tag);
   log->locked([this] {
-    if (closing) throw UsageError(log_dir.string() + ": the writer is closed; nothing can be added any more");
+    require(!closing, log_dir.native(), ": the writer is closed; nothing can be added any more");
   });
 }
 
@@ -141,10 +139,8 @@ TagState* SummaryWriter::State::find(std::string_view tag, const Kind& kind, std
   if (limits_steps && is_scalar(kind)) check_metric_step(step);
   const auto found = tags.find(tag);
   if (found == tags.end()) return nullptr;
-  if (found->second.kind != &kind) {
-    throw UsageError("\"" + std::string(tag) + "\" is " + found->second.kind->name + " and cannot become " +
-                     kind.name + ": TensorBoard would show only the first; use another tag");
-  }
+  require(found->second.kind == &kind, "\"", tag, "\" is ", found->second.kind->name, " and cannot become ",
+          kind.name, ": TensorBoard would show only the first; use another tag");
   return &found->second;
 }
 

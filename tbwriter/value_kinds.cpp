@@ -35,49 +35,33 @@ constexpr double kMinimumCount = 1e-7;
 
 void check_pr_curve(std::span<const std::uint8_t> labels, std::span<const float> scores,
                     std::span<const float> weights, int thresholds) {
-  if (thresholds < 2 || thresholds > 127) {
-    throw UsageError("a PR curve has " + std::to_string(thresholds) + " thresholds, but needs 2 to 127");
-  }
-  if (labels.size() != scores.size() || (!weights.empty() && weights.size() != labels.size())) {
-    throw UsageError("a PR curve has " + std::to_string(labels.size()) + " labels, " +
-                     std::to_string(scores.size()) + " scores and " + std::to_string(weights.size()) +
-                     " weights, but needs as many of each");
-  }
+  require(thresholds >= 2 && thresholds <= 127, "a PR curve has ", thresholds,
+          " thresholds, but needs 2 to 127");
+  require(labels.size() == scores.size() && (weights.empty() || weights.size() == labels.size()),
+          "a PR curve has ", labels.size(), " labels, ", scores.size(), " scores and ", weights.size(),
+          " weights, but needs as many of each");
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] > 1) {
-      throw UsageError("a PR curve's label " + std::to_string(i) + " is " + std::to_string(labels[i]) +
-                       ", but must be 0 or 1");
-    }
-    if (!(scores[i] >= 0.0f && scores[i] <= 1.0f)) {
-      throw UsageError("a PR curve's score " + std::to_string(i) + " is " + std::to_string(scores[i]) +
-                       ", but must be from 0 to 1");
-    }
-    if (!weights.empty() && !(weights[i] >= 0.0f && std::isfinite(weights[i]))) {
-      throw UsageError("a PR curve's weight " + std::to_string(i) + " is " + std::to_string(weights[i]) +
-                       ", but must be a finite number of at least 0");
-    }
+    require(labels[i] <= 1, "a PR curve's label ", i, " is ", labels[i], ", but must be 0 or 1");
+    require(scores[i] >= 0.0f && scores[i] <= 1.0f, "a PR curve's score ", i, " is ", scores[i],
+            ", but must be from 0 to 1");
+    const float weight = weights.empty() ? 1 : weights[i];
+    require(weight >= 0.0f && std::isfinite(weight), "a PR curve's weight ", i, " is ", weight,
+            ", but must be a finite number of at least 0");
   }
 }
 
 void check_mesh(const Mesh& mesh) {
   const auto batch = static_cast<std::size_t>(mesh.batch);
-  if (mesh.batch < 1 || mesh.vertices.empty() || mesh.vertices.size() % (3 * batch) != 0) {
-    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
-                     std::to_string(mesh.vertices.size()) + " coordinates, but needs 3 for every point");
-  }
-  if (!mesh.colors.empty() && mesh.colors.size() != mesh.vertices.size()) {
-    throw UsageError("a mesh has " + std::to_string(mesh.colors.size()) + " colour values for " +
-                     std::to_string(mesh.vertices.size()) + " coordinates, but needs as many");
-  }
-  if (mesh.faces.size() % (3 * batch) != 0) {
-    throw UsageError("a mesh of batch " + std::to_string(mesh.batch) + " has " +
-                     std::to_string(mesh.faces.size()) + " indices, but needs 3 for every triangle");
-  }
+  require(mesh.batch >= 1 && !mesh.vertices.empty() && mesh.vertices.size() % (3 * batch) == 0,
+          "a mesh of batch ", mesh.batch, " has ", mesh.vertices.size(),
+          " coordinates, but needs 3 for every point");
+  require(mesh.colors.empty() || mesh.colors.size() == mesh.vertices.size(), "a mesh has ",
+          mesh.colors.size(), " colour values for ", mesh.vertices.size(), " coordinates, but needs as many");
+  require(mesh.faces.size() % (3 * batch) == 0, "a mesh of batch ", mesh.batch, " has ", mesh.faces.size(),
+          " indices, but needs 3 for every triangle");
   const auto points = static_cast<std::int64_t>(mesh.vertices.size() / 3 / batch);
-  for (const std::int32_t index : mesh.faces) {
-    if (index >= 0 && index < points) continue;
-    throw UsageError("a mesh's face names point " + std::to_string(index) + " of " + std::to_string(points));
-  }
+  for (const std::int32_t index : mesh.faces)
+    require(index >= 0 && index < points, "a mesh's face names point ", index, " of ", points);
 }
 
 // Whether all extents are >= 0 and their product is `count`.
@@ -146,13 +130,12 @@ void SummaryWriter::add_image(std::string_view tag, const EncodedImage& image, s
 
 void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImage> images, std::int64_t step,
                                const Details& details) {
-  if (images.empty()) throw UsageError("\"" + std::string(tag) + "\": no images were given");
+  require(!images.empty(), "\"", tag, "\": no images were given");
   const std::string width = std::to_string(images[0].width), height = std::to_string(images[0].height);
   std::vector<std::string_view> strings{width, height};
   for (const EncodedImage& image : images) {
-    if (image.width != images[0].width || image.height != images[0].height) {
-      throw UsageError("\"" + std::string(tag) + "\": images of one tag and step must have the same size");
-    }
+    require(image.width == images[0].width && image.height == images[0].height, "\"", tag,
+            "\": images of one tag and step must have the same size");
     strings.push_back(image.bytes);
   }
   const std::int64_t shape[] = {static_cast<std::int64_t>(strings.size())};
@@ -161,16 +144,12 @@ void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImag
 
 void SummaryWriter::add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate,
                               std::int64_t channels, std::int64_t step, const Details& details) {
-  if (sample_rate < 1 || sample_rate > 10'000'000 || channels < 1 || channels > 65535) {
-    throw UsageError(
-        "a sound has " + std::to_string(channels) + " channels at " + std::to_string(sample_rate) +
-        " samples per second, but needs 1 to 65535 channels and 1 to 10000000 samples per second");
-  }
-  if (samples.size() % static_cast<std::size_t>(channels) != 0) {
-    throw UsageError("a sound of " + std::to_string(channels) + " channels has " +
-                     std::to_string(samples.size()) + " samples, which are no whole frames");
-  }
-  if (samples.size() > 0x7FFFFF00u / 2) throw UsageError("a sound has more samples than a WAV file can hold");
+  require(sample_rate >= 1 && sample_rate <= 10'000'000 && channels >= 1 && channels <= 65535, "a sound has ",
+          channels, " channels at ", sample_rate,
+          " samples per second, but needs 1 to 65535 channels and 1 to 10000000 samples per second");
+  require(samples.size() % static_cast<std::size_t>(channels) == 0, "a sound of ", channels, " channels has ",
+          samples.size(), " samples, which are no whole frames");
+  require(samples.size() <= 0x7FFFFF00u / 2, "a sound has more samples than a WAV file can hold");
   constexpr std::uint16_t kPcm = 1;
   constexpr std::size_t kHeader = 44;
   const auto data_size = static_cast<std::uint32_t>(samples.size() * 2);
@@ -244,14 +223,10 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const PrCurve& curve, std
   const std::size_t thresholds = rows[0].size();
   std::vector<float> values;
   for (const auto& row : rows) {
-    if (thresholds == 0 || row.size() != thresholds) {
-      throw UsageError("\"" + std::string(tag) +
-                       "\": a PR curve's six lists must have the same length, 1 or more");
-    }
-    if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) {
-      throw UsageError("\"" + std::string(tag) +
-                       "\": a PR curve has a number that is not finite; TensorBoard could not show it");
-    }
+    require(thresholds > 0 && row.size() == thresholds, "\"", tag,
+            "\": a PR curve's six lists must have the same length, 1 or more");
+    require(std::ranges::all_of(row, [](float value) { return std::isfinite(value); }), "\"", tag,
+            "\": a PR curve has a number that is not finite; TensorBoard could not show it");
     values.insert(values.end(), row.begin(), row.end());
   }
   const auto extent = static_cast<std::int64_t>(thresholds);
@@ -288,12 +263,10 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
 void SummaryWriter::add_tensor(std::string_view tag, const Values& values,
                                std::span<const std::int64_t> shape, std::int64_t step,
                                const Details& details) {
-  if (!fits(shape, count_values(values))) {
-    std::string extents;
-    for (const std::int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
-    throw UsageError("\"" + std::string(tag) + "\": a tensor's shape is [" + extents + "], but " +
-                     std::to_string(count_values(values)) + " values were given");
-  }
+  std::string extents;
+  for (const std::int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  require(fits(shape, count_values(values)), "\"", tag, "\": a tensor's shape is [", extents, "], but ",
+          count_values(values), " values were given");
   state_->add(tag, kTensor, encode_tensor(values, shape), step, details);
 }
 

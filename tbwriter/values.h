@@ -2,10 +2,8 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -26,18 +24,12 @@ struct BFloat16 {
 
 /// Exact, including NaN and infinity.
 inline float to_float(Half value) {
-  const int exponent = (value.bits >> 10) & 31;
-  const auto mantissa = static_cast<float>(value.bits & 1023);
-  float magnitude;
-  if (exponent == 31) {
-    magnitude =
-        mantissa == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(mantissa, -24);
-  } else {
-    magnitude = std::ldexp(1024 + mantissa, exponent - 25);
-  }
-  return std::copysign(magnitude, (value.bits >> 15) != 0 ? -1.0f : 1.0f);
+  // In a float's places; the factor is the difference of the exponents' biases.
+  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits >> 15) << 31,
+                      rest = static_cast<std::uint32_t>(value.bits & 0x7FFF) << 13;
+  const bool is_finite = rest < 31u << 23;
+  if (!is_finite) return std::bit_cast<float>(sign | rest | 255u << 23);
+  return std::bit_cast<float>(sign | rest) * 0x1p112f;
 }
 
 inline float to_float(BFloat16 value) {

@@ -60,13 +60,6 @@ class EventReaderTest : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-TEST_F(EventReaderTest, GivesTheRecordsInOrder) {
-  EventReader reader(write(frame(payloads()).bytes));
-  for (const std::string& payload : payloads()) EXPECT_EQ(reader.next(), payload);
-  EXPECT_FALSE(reader.next());
-  EXPECT_EQ(reader.end(), ReadEnd::kEnd);
-}
-
 TEST_F(EventReaderTest, KeepsWholeRecordsWhereverTheFileIsCut) {
   const Framed framed = frame(payloads());
   for (std::size_t cut = 0; cut <= framed.bytes.size(); ++cut) {

@@ -146,25 +146,71 @@ TEST_F(SummaryWriterMisuse, SleepsAlsoIfItIsToWriteAtOnce) {
   EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
-TEST_F(SummaryWriterMisuse, RefusesCurvesWhoseNumbersTensorBoardCannotShow) {
+TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndWritesNothing) {
+  using Labels = std::vector<std::uint8_t>;
+  using Floats = std::vector<float>;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
+                  kInf = std::numeric_limits<float>::infinity();
+  constexpr std::int64_t kHuge = std::int64_t{1} << 33;
+  const auto sound = [](std::int64_t rate, std::int64_t channels) {
+    return [=](SummaryWriter& writer) { writer.add_audio("t", Floats(6), rate, channels); };
+  };
+  const auto tensor = [](std::size_t count, const std::vector<std::int64_t>& shape) {
+    return [=](SummaryWriter& writer) { writer.add_tensor("t", Floats(count), shape); };
+  };
+  const auto curve = [](const Labels& labels, const Floats& scores, int thresholds = 3,
+                        const Floats& weights = {}) {
+    return
+        [=](SummaryWriter& writer) { writer.add_pr_curve("t", labels, scores, 1, thresholds, {}, weights); };
+  };
+  const auto graph = [](const std::vector<GraphNode>& nodes) {
+    return [=](SummaryWriter& writer) { writer.add_graph({nodes}); };
+  };
+  const auto session = [](const HParams& hparams) {
+    return [=](SummaryWriter& writer) { writer.add_hparams_start(hparams); };
+  };
+  const std::pair<std::function<void(SummaryWriter&)>, const char*> calls[] = {
+      {sound(8000, 4), "6 samples, which are no whole frames"},
+      {sound(0, 1), "needs 1 to 65535 channels and 1 to 10000000 samples"},
+      {sound(8000, 65536), "has 65536 channels at 8000"},
+      {tensor(0, {std::int64_t{1} << 32, std::int64_t{1} << 32}), "but 0 values were given"},
+      {tensor(0, {-1}), "a tensor's shape is [-1], but 0 values"},
+      {tensor(6, {5}), "a tensor's shape is [5], but 6 values"},
+      {tensor(6, {}), "a tensor's shape is [], but 6 values"},
+      {tensor(6, {-2, -3}), "a tensor's shape is [-2, -3], but 6 values"},
+      {tensor(6, {2, 3, 0}), "a tensor's shape is [2, 3, 0], but 6 values"},
+      {tensor(6, {kHuge, kHuge}), "but 6 values"},
+      {curve({0, 2}, {0, 1}), "label 1 is 2, but must be 0 or 1"},
+      {curve({0, 1}, {0, 1.5f}), "score 1 is 1.5"},
+      {curve({0, 1}, {0, kNan}), "score 1 is nan"},
+      {curve({0, 1}, {0}), "2 labels, 1 scores and 0 weights"},
+      {curve({0, 1}, {0, 1}, 3, {1}), "2 labels, 2 scores and 1 weights"},
+      {curve({0, 1}, {0, 1}, 1), "1 thresholds, but needs 2 to 127"},
+      {curve({0, 1}, {0, 1}, 128), "128 thresholds, but needs 2 to 127"},
+      {curve({0, 1}, {0, 1}, 3, {1, -1}), "weight 1 is -1"},
+      {curve({0, 1}, {0, 1}, 3, {1, kNan}), "weight 1 is nan"},
+      {curve({1, 1}, {0, 1}, 3, {3e38f, 3e38f}), "a number that is not finite"},  // the sum is no float
+      {[](SummaryWriter& writer) {
+         const Floats ones = {1, 1}, infinite = {1, kInf};
+         writer.add_pr_curve("t", PrCurve{ones, ones, ones, ones, infinite, ones}, 1);
+       },
+       "a number that is not finite"},
+      {graph({}), "a graph has no nodes"},
+      {graph({{.name = "", .op = "A"}}), "a graph's node has no name (its op is \"A\")"},
+      {graph({{.name = "a"}, {.name = "a"}}), "the graph has two nodes called a"},
+      {graph({{.name = "a", .inputs = {"a:0", "nowhere"}}}),
+       "the graph's node a has the input nowhere, but no node is called so"},
+      {session({{"", 1.0}}), "a hyperparameter has no name"},
+      {session({{"a", 1.0}, {"a", 2.0}}), "the hyperparameter a is given twice"},
+      {[](SummaryWriter& writer) {
+         writer.add_custom_scalars_layout({{"losses", {{"band", {"a", "b", "c", "d"}, true}}}});
+       },
+       "4 tags, but needs 3 for every line"}};
   SummaryWriter writer(run);
-  const std::uint8_t labels[] = {0, 1};
-  const float scores[] = {0.25f, 0.75f}, ones[] = {1, 1};
-  for (const float wrong : {-1.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    const float weights[] = {1, wrong};
-    EXPECT_THAT(
-        message_of<UsageError>([&] { writer.add_pr_curve("curve", labels, scores, 1, 3, {}, weights); }),
-        HasSubstr("weight 1 is"));
-  }
-  const std::uint8_t both[] = {1, 1};
-  const float large[] = {3e38f, 3e38f};  // whose sum is no float
-  EXPECT_THAT(message_of<UsageError>([&] { writer.add_pr_curve("curve", both, scores, 1, 3, {}, large); }),
-              HasSubstr("not finite"));
-  const float infinite[] = {1, std::numeric_limits<float>::infinity()};
-  EXPECT_THAT(message_of<UsageError>([&] {
-                writer.add_pr_curve("curve", {ones, ones, ones, ones, infinite, ones}, 1);
-              }),
-              HasSubstr("not finite"));
+  for (const auto& [call, message] : calls)
+    EXPECT_THAT(message_of<UsageError>([&, &refused = call] { refused(writer); }), HasSubstr(message));
+  writer.close();
+  EXPECT_EQ(read_run(run).size(), 2u);
 }
 
 TEST_F(SummaryWriterMisuse, TakesTimesThatMeanNeverAndAQueueWithoutRoom) {

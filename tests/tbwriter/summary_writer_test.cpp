@@ -42,16 +42,6 @@ TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingI
   EXPECT_EQ(writer.log_dir(), run);
 }
 
-TEST_F(SummaryWriterTest, WritesScalarsByteForByteAsProtobufDoes) {
-  SummaryWriter writer(run, options);
-  writer.add_scalar("loss", 0.5, 7, {.wall_time = 1.7e9});
-  writer.close();
-  const std::string bytes = read_file(writer.path());
-  const std::string expected =
-      from_hex("1a00000000000000129bd82d0900000040fc54d94110072a0d0a0b0a046c6f7373150000003f2c75eab7");
-  EXPECT_EQ(to_hex(bytes.substr(bytes.size() - expected.size())), to_hex(expected));
-}
-
 TEST_F(SummaryWriterTest, KeepsEveryStepAndValue) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<double> values{0.0, -0.0, 1.5, 1e-40, 3e38, inf, -inf, std::nan(""), 1e300};
@@ -90,7 +80,9 @@ TEST_F(SummaryWriterTest, WritesDescriptionsOnceAndWithTheClassThatTensorBoardNe
       writer.add_scalar("s", 1, step, {.display_name = "S", .description = "scalar"});
       writer.add_histogram("h", std::vector<float>{1, 2}, step, {.description = "histogram"});
       writer.add_text("t", "text", step);
+      writer.add_scalar_tensor("n", 0.25, step);
     }
+    EXPECT_THROW(writer.add_scalar("n", 1, 3), UsageError) << "of the other style";
   });
   const auto expect = [&](const char* tag, const char* plugin, proto::DataClass data_class,
                           const char* description) {
@@ -105,6 +97,7 @@ TEST_F(SummaryWriterTest, WritesDescriptionsOnceAndWithTheClassThatTensorBoardNe
   expect("s", "scalars", proto::DATA_CLASS_SCALAR, "scalar");
   expect("h", "histograms", proto::DATA_CLASS_TENSOR, "histogram");
   expect("t", "text", proto::DATA_CLASS_TENSOR, "");
+  expect("n", "scalars", proto::DATA_CLASS_SCALAR, "");
   EXPECT_EQ(values_of(found, "s")[0].metadata().display_name(), "S");
 }
 
@@ -265,42 +258,22 @@ std::vector<NodeProfile> profile_of(const std::string& node) {
   return {{.node = node, .device = "/device:CPU:0", .duration_micros = 1, .output_shapes = {{1}}}};
 }
 
-TEST_F(SummaryWriterTest, TakesOneGraphAfterThoseThatItRefused) {
+TEST_F(SummaryWriterTest, TakesOneGraphAndProfilesOfItsNodes) {
   const auto found = written([](SummaryWriter& writer) {
+    const auto refused = [](const auto& call) { return message_of<UsageError>(call); };
     EXPECT_THROW(writer.add_graph({}), UsageError);
+    EXPECT_THAT(refused([&] { writer.add_graph_profile("step", profile_of("a")); }),
+                HasSubstr("before the graph"));
     writer.add_graph(kGraph);
-    EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph(kGraph); }),
-                HasSubstr("has a graph already"));
+    EXPECT_THAT(refused([&] { writer.add_graph(kGraph); }), HasSubstr("has a graph already"));
+    EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("b")));
+    EXPECT_THAT(refused([&] { writer.add_graph_profile("step", profile_of("c")); }),
+                HasSubstr("the node c, but the graph has none"));
   });
   EXPECT_EQ(std::ranges::count_if(found, [](const auto& event) { return !event.graph_def().empty(); }), 1);
-}
-
-TEST_F(SummaryWriterTest, RefusesProfilesOfNodesThatAreNotInTheGraph) {
-  SummaryWriter writer(run, options);
-  EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph_profile("step", profile_of("a")); }),
-              HasSubstr("before the graph"));
-  writer.add_graph(kGraph);
-  EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("b")));
-  EXPECT_THAT(test::message_of<UsageError>([&] { writer.add_graph_profile("step", profile_of("c")); }),
-              HasSubstr("the node c, but the graph has none"));
-}
-
-TEST_F(SummaryWriterTest, TakesProfilesOfAResumedRunWhoseGraphIsInAnOlderFile) {
   options.purge_step = 5;
-  SummaryWriter writer(run, options);
-  EXPECT_NO_THROW(writer.add_graph_profile("step", profile_of("a"), 5));
-}
-
-TEST_F(SummaryWriterTest, WritesTheMetadataOfScalarsOfTheNewStyleOnce) {
-  const auto found = values_of(written([](SummaryWriter& writer) {
-                                 writer.add_scalar_tensor("new", 0.25, 1);
-                                 writer.add_scalar_tensor("new", 0.5, 2);
-                                 EXPECT_THROW(writer.add_scalar("new", 1, 3), UsageError);
-                               }),
-                               "new");
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_TRUE(found[0].has_metadata());
-  EXPECT_FALSE(found[1].has_metadata());
+  SummaryWriter resumed(run, options);
+  EXPECT_NO_THROW(resumed.add_graph_profile("step", profile_of("a"), 5)) << "an older file has the graph";
 }
 
 }  // namespace sweep::tbwriter::summary_writer_test
