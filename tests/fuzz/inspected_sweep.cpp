@@ -1,13 +1,12 @@
 #include "tests/fuzz/inspected_sweep.h"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/run_listing.h"
@@ -88,24 +87,14 @@ void verify(const fs::path& directory) {
 
 }  // namespace
 
-FuzzDirectory::FuzzDirectory() {
-  const fs::path parent = fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
-  path_ = parent / ("sweep-fuzz-" + std::to_string(::getpid()));
-  clear();
+const fs::path& fuzz_directory() {
+  static const TemporaryFolder folder(
+      (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) / "sweep-fuzz-");
+  return folder.path();
 }
 
-FuzzDirectory::~FuzzDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-void FuzzDirectory::clear() const {
-  fs::remove_all(path_);
-  fs::create_directories(path_);
-}
-
-void FuzzDirectory::write(std::string_view name, std::string_view content) const {
-  const fs::path file = path_ / name;
+void write_fuzz_file(std::string_view name, std::string_view content) {
+  const fs::path file = fuzz_directory() / name;
   fs::create_directories(file.parent_path());
   std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
 }

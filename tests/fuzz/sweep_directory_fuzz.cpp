@@ -33,8 +33,8 @@ constexpr std::string_view kNames[] = {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const FuzzDirectory directory;
-  directory.clear();
+  std::filesystem::remove_all(fuzz_directory());
+  std::filesystem::create_directory(fuzz_directory());
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   while (rest.size() >= 3) {
     const auto byte = [&](std::size_t i) {
@@ -42,9 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     };
     const std::string_view name = kNames[byte(0) % std::size(kNames)];
     const std::size_t length = std::min(byte(1) + 256 * byte(2), rest.size() - 3);
-    directory.write(name, rest.substr(3, length));
+    write_fuzz_file(name, rest.substr(3, length));
     rest.remove_prefix(3 + length);
   }
-  inspect_sweep(directory.path());
+  inspect_sweep(fuzz_directory());
   return 0;
 }

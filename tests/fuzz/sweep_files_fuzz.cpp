@@ -7,9 +7,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  static const FuzzDirectory directory;
   static const bool first = [] {
-    directory.write(
+    write_fuzz_file(
         "lr=0.1/run.json",
         R"({"name":"lr=0.1","status":"completed","params":{"lr":0.1},"config":{"lr":0.1},"metrics":{},)"
         R"("epochs":[{"epoch":1,"loss":0.5,"accuracy":1.0,"number_correct":4,"epoch_seconds":1,)"
@@ -17,11 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return true;
   }();
   static_cast<void>(first);
-  directory.write("results.json", "");
-  directory.write("results.csv", "");
-  directory.write("sweep.json", R"({"runs":["lr=0.1"]})");
+  write_fuzz_file("results.json", "");
+  write_fuzz_file("results.csv", "");
+  write_fuzz_file("sweep.json", R"({"runs":["lr=0.1"]})");
   constexpr const char* kNames[] = {"results.json", "results.csv", "sweep.json"};
-  directory.write(kNames[data[0] % 3], {reinterpret_cast<const char*>(data) + 1, size - 1});
-  inspect_sweep(directory.path());
+  write_fuzz_file(kNames[data[0] % 3], {reinterpret_cast<const char*>(data) + 1, size - 1});
+  inspect_sweep(fuzz_directory());
   return 0;
 }

@@ -67,10 +67,12 @@ inline std::string idx(const std::vector<std::uint32_t>& extents, std::string_vi
 }
 
 /// Writes FOLDER/PART-images-idx3-ubyte, `count` pictures of `side` x `side` pixels, pixel(i, y, x) each, and
-/// FOLDER/PART-labels-idx1-ubyte with label(i).
-template <typename Pixel, typename Label>
-void write_idx_set(const std::filesystem::path& folder, const std::string& part, std::uint32_t count,
-                   std::uint32_t side, const Pixel& pixel, const Label& label) {
+/// FOLDER/PART-labels-idx1-ubyte with label(i). By default pictures are all alike, and of ten classes in
+/// turn.
+inline void write_idx_set(
+    const std::filesystem::path& folder, const std::string& part, std::uint32_t count, std::uint32_t side,
+    const std::function<unsigned(unsigned, unsigned, unsigned)>& pixel = [](auto...) { return 0x40; },
+    const std::function<unsigned(unsigned)>& label = [](unsigned i) { return i % 10; }) {
   std::string images, labels;
   for (std::uint32_t i = 0; i < count; ++i) {
     labels += static_cast<char>(label(i));
@@ -81,19 +83,6 @@ void write_idx_set(const std::filesystem::path& folder, const std::string& part,
   std::filesystem::create_directories(folder);
   std::ofstream(folder / (part + "-images-idx3-ubyte"), std::ios::binary) << idx({count, side, side}, images);
   std::ofstream(folder / (part + "-labels-idx1-ubyte"), std::ios::binary) << idx({count}, labels);
-}
-
-/// The same with ten classes in turn.
-template <typename Pixel>
-void write_idx_set(const std::filesystem::path& folder, const std::string& part, std::uint32_t count,
-                   std::uint32_t side, const Pixel& pixel) {
-  write_idx_set(folder, part, count, side, pixel, [](std::uint32_t i) { return i % 10; });
-}
-
-/// The same with pictures that are all alike.
-inline void write_idx_set(const std::filesystem::path& folder, const std::string& part, std::uint32_t count,
-                          std::uint32_t side) {
-  write_idx_set(folder, part, count, side, [](auto...) { return 0x40; });
 }
 
 /// `count` bytes that differ from sample to sample.

@@ -64,28 +64,23 @@ proto::Event event_of(const AddToWriter& add) {
 std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events,
                                              const std::string& tag) {
   std::vector<proto::Summary::Value> values;
-  for (const proto::Event& event : events) {
-    for (const auto& value : event.summary().value()) {
-      if (value.tag() == tag) values.push_back(value);
-    }
-  }
+  for_each_value(events, [&](const auto&, const auto& value) {
+    if (value.tag() == tag) values.push_back(value);
+  });
   return values;
 }
 
 std::vector<std::int64_t> steps_of(const std::vector<proto::Event>& events, const std::string& tag) {
   std::vector<std::int64_t> steps;
-  for (const proto::Event& event : events) {
-    for (const auto& value : event.summary().value())
-      if (value.tag() == tag) steps.push_back(event.step());
-  }
+  for_each_value(events, [&](const auto& event, const auto& value) {
+    if (value.tag() == tag) steps.push_back(event.step());
+  });
   return steps;
 }
 
 std::set<std::string> tags_of(const std::vector<proto::Event>& events) {
   std::set<std::string> tags;
-  for (const proto::Event& event : events) {
-    for (const auto& value : event.summary().value()) tags.insert(value.tag());
-  }
+  for_each_value(events, [&](const auto&, const auto& value) { tags.insert(value.tag()); });
   return tags;
 }
 

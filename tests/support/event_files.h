@@ -29,6 +29,14 @@ std::vector<proto::Event> read_run(const std::filesystem::path& directory);
 using AddToWriter = std::function<void(SummaryWriter&)>;
 proto::Event event_of(const AddToWriter& add);
 
+/// Calls use(event, value) for every value of the events, in their order.
+template <class Use>
+void for_each_value(const std::vector<proto::Event>& events, const Use& use) {
+  for (const proto::Event& event : events) {
+    for (const auto& value : event.summary().value()) use(event, value);
+  }
+}
+
 /// The values that the events hold for a tag.
 std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events, const std::string& tag);
 /// The steps of these values, and the tags that there are.

@@ -147,11 +147,9 @@ std::vector<std::string> statuses(const SweepOutcome& outcome) {
 
 std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events) {
   std::map<std::string, double> scalars;
-  for (const proto::Event& event : events) {
-    for (const auto& value : event.summary().value()) {
-      if (value.has_simple_value()) scalars[value.tag()] = value.simple_value();
-    }
-  }
+  tbwriter::for_each_value(events, [&](const auto&, const auto& value) {
+    if (value.has_simple_value()) scalars[value.tag()] = value.simple_value();
+  });
   return scalars;
 }
 

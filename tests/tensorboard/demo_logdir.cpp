@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tbwriter/summary_writer.h"
+#include "tests/tensorboard/pictures.h"
 
 namespace {
 
@@ -26,18 +27,6 @@ std::vector<float> normal_values(std::size_t n, float mean, unsigned seed) {
   std::vector<float> values(n);
   std::ranges::generate(values, [&] { return normal(random); });
   return values;
-}
-
-// A picture that differs with k: a diagonal of squares.
-std::vector<std::uint8_t> picture(int k, int side, int channels) {
-  std::vector<std::uint8_t> pixels;
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) {
-      for (int c = 0; c < channels; ++c)
-        pixels.push_back(static_cast<std::uint8_t>((x * (c + 1) + y * k) * 5));
-    }
-  }
-  return pixels;
 }
 
 Graph network_graph() {
@@ -119,9 +108,7 @@ void write_pictures(const Path& directory) {
   std::vector<std::uint8_t> frames, color_frames;
   for (int k = 0; k < 8; ++k) {
     std::ranges::copy(picture(k, 64, 1), std::back_inserter(frames));
-    const std::vector<std::uint8_t> colors = picture(k, 64, 3);
-    for (std::size_t c = 0; c < 3; ++c)
-      for (std::size_t i = c; i < colors.size(); i += 3) color_frames.push_back(colors[i]);
+    std::ranges::copy(planes(picture(k, 64, 3), 3), std::back_inserter(color_frames));
   }
   writer.add_video("video", frames, {.frames = 8, .height = 64, .width = 64}, 4);
   writer.add_video("color_video", color_frames, {.frames = 8, .channels = 3, .height = 64, .width = 64}, 4);

@@ -1,41 +1,23 @@
 // Makes with our writer the calls that write_with_torch.py makes with PyTorch's. Usage: peer_logdir DIRECTORY
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tbwriter/summary_writer.h"
+#include "tests/tensorboard/pictures.h"
 
 namespace {
 
 using namespace sweep::tbwriter;
 
-constexpr double kTime = 1.7e9;
-
-std::vector<std::uint8_t> picture(int side, int k, int channels) {
-  std::vector<std::uint8_t> pixels;
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) {
-      for (int c = 0; c < channels; ++c)
-        pixels.push_back(static_cast<std::uint8_t>((x * (c + 1) + y * k) * 5));
-    }
-  }
-  return pixels;
-}
-
-// [height, width, channels] to [channels, height, width].
-std::vector<std::uint8_t> planes(const std::vector<std::uint8_t>& pixels, std::size_t channels) {
-  std::vector<std::uint8_t> result;
-  for (std::size_t c = 0; c < channels; ++c) {
-    for (std::size_t i = c; i < pixels.size(); i += channels) result.push_back(pixels[i]);
-  }
-  return result;
-}
+const Details at{.wall_time = 1.7e9};
 
 void write_numbers(SummaryWriter& writer) {
-  const Details at{.wall_time = kTime};
   for (int step = 0; step < 5; ++step) {
     writer.add_scalar("scalar", 0.1 * step, step, at);
     writer.add_scalar("new_style", 0.1 * step, step, at);
@@ -49,17 +31,14 @@ void write_numbers(SummaryWriter& writer) {
 }
 
 void write_pictures(SummaryWriter& writer) {
-  const Details at{.wall_time = kTime};
-  const std::vector<std::uint8_t> pixels = picture(24, 3, 3);
+  const std::vector<std::uint8_t> pixels = picture(3, 24, 3);
   writer.add_image("image", pixels, {.height = 24, .width = 24, .channels = 3}, 0, at);
   std::vector<float> floats;
   for (const std::uint8_t value : planes(pixels, 3)) floats.push_back(static_cast<float>(value) / 255.0f);
   writer.add_image_grid("float_image", floats, {.count = 1, .channels = 3, .height = 24, .width = 24}, 0,
                         {.padding = 0}, at);
   std::vector<std::uint8_t> batch;
-  for (int k = 0; k < 10; ++k) {
-    for (const std::uint8_t value : planes(picture(12, k, 3), 3)) batch.push_back(value);
-  }
+  for (int k = 0; k < 10; ++k) std::ranges::copy(planes(picture(k, 12, 3), 3), std::back_inserter(batch));
   writer.add_image_grid("images", batch, {.count = 10, .channels = 3, .height = 12, .width = 12}, 0,
                         {.padding = 0}, at);
   const Box boxes[] = {{.left = 10, .top = 20, .right = 80, .bottom = 90, .label = "cat"},
@@ -69,7 +48,6 @@ void write_pictures(SummaryWriter& writer) {
 }
 
 void write_curves(SummaryWriter& writer) {
-  const Details at{.wall_time = kTime};
   const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1, 1};
   const std::vector<float> scores{0.1f, 0.9f, 0.4f, 0.35f, 0.8f, 0.7f}, weights{1, 2, 1, 3, 1, 2};
   writer.add_pr_curve("curve", labels, scores, 0, 127, at);
@@ -80,7 +58,6 @@ void write_curves(SummaryWriter& writer) {
 }
 
 void write_others(SummaryWriter& writer) {
-  const Details at{.wall_time = kTime};
   writer.add_text("text", "# Title\n\na **b**\n\n- c", 0, at);
   std::vector<float> sound;
   for (int i = 0; i < 2000; ++i) sound.push_back(0.5f * std::sin(static_cast<float>(i) * 0.05f));
@@ -106,9 +83,7 @@ void write_others(SummaryWriter& writer) {
 
 void write_tensors(SummaryWriter& writer) {
   const std::int64_t shape[] = {2, 3};
-  const auto add = [&](const char* tag, const auto& values) {
-    writer.add_tensor(tag, values, shape, 0, {.wall_time = kTime});
-  };
+  const auto add = [&](const char* tag, const auto& values) { writer.add_tensor(tag, values, shape, 0, at); };
   add("tensor_float", std::vector<float>{-4, -1, 2, 5, 8, 11});
   add("tensor_double", std::vector<double>{-4, -1, 2, 5, 8, 11});
   add("tensor_int64", std::vector<std::int64_t>{-4, -1, 2, 5, 8, 11});
