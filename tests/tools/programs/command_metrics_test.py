@@ -24,8 +24,7 @@ class CommandMetricsTest(ProgramRuns):
                              metrics={"acc": "epoch (?<step>[0-9]+): acc=([0-9.e+-]+)"})
         self.assertEqual([(e["loss"], e["acc"]) for e in record["epochs"]], [(0.5, 0.25), ("NaN", 0.75), (None, 1)])
         self.assertEqual(record["epochs"][1]["score"], "-Infinity")
-        text = (self.folder / "runs/s/results.csv").read_text()
-        self.assertIn("completed,1,0.5", text)
+        self.assertEqual([self.rows()[0][key] for key in ("status", "epoch", "loss")], ["completed", "1", "0.5"])
 
     def test_events_of_the_program_are_read_also_with_a_torn_end(self):
         (self.folder / "events.bin").write_bytes(
@@ -46,9 +45,7 @@ class CommandMetricsTest(ProgramRuns):
             (record,) = self.runs(name).values()
             values = [1, 1, 2] if keeps else [2, 2, 2]
             self.assertEqual([e["loss"] for e in record["epochs"]], values)
-            out = self.sweep("export", f"runs/{name}").stdout
-            points = [line.split(",") for line in out.splitlines() if "Loss/train" in line]
-            self.assertEqual(len(points), 3, out)
+            self.assertEqual(self.points("Loss/train", name), list(zip((1, 2, 3), values)))
 
     def test_each_start_over_leaves_every_point_once(self):
         # Without a checkpoint the second start begins again; the third goes on.
@@ -58,14 +55,11 @@ class CommandMetricsTest(ProgramRuns):
             "for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):\n"
             "    print(f'step {step} loss={attempt + step / 100}')\n"
             "sys.exit(0 if attempt == 3 else 1)\n")
-        (self.folder / "s.json").write_text(json.dumps({"command": ["python3", "over.py"],
-                                                        "metrics": {"loss": "step (?<step>\\d+) loss=([0-9.]+)"}}))
+        file = self.file(command=["python3", "over.py"], metrics={"loss": "step (?<step>\\d+) loss=([0-9.]+)"})
         for code in (1, 1, 0):
-            done = self.sweep("s.json", code=code)
+            done = self.sweep(file, code=code)
         self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
-        lines = self.sweep("export", "runs/s").stdout.splitlines()
-        points = [line.split(",")[2:5:2] for line in lines if ",Loss/train," in line]
-        self.assertEqual([(int(step), round(float(value), 2)) for step, value in points],
+        self.assertEqual([(step, round(value, 2)) for step, value in self.points("Loss/train")],
                          [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
 
     def test_a_start_without_reports_loses_nothing_that_an_earlier_one_has_printed(self):
@@ -101,10 +95,9 @@ class CommandMetricsTest(ProgramRuns):
 
     def test_a_metric_with_the_name_of_a_parameter_has_a_column_of_its_own(self):
         line = '{"step": %d, "loss": 1, "lr": 0.125, "batch_size": 7}'
-        (self.folder / "s.json").write_text(json.dumps({
-            "params": {"lr": [0.5, 0.25], "batch_size": [8], "found": [3]}, "metrics": {"found": "found ([0-9]+)"},
-            "command": ["sh", "-c", f"echo '{line % 1}' >> $SWEEP_METRICS; echo '{line % 2}' >> $SWEEP_METRICS; echo found 4"]}))
-        self.assertNotIn("no line of the output", self.sweep("s.json").stdout)
+        file = self.file(params={"lr": [0.5, 0.25], "batch_size": [8], "found": [3]}, metrics={"found": "found ([0-9]+)"},
+                         command=["sh", "-c", f"echo '{line % 1}' >> $SWEEP_METRICS; echo '{line % 2}' >> $SWEEP_METRICS; echo found 4"])
+        self.assertNotIn("no line of the output", self.sweep(file).stdout)
         (events,) = self.folder.glob("runs/s/lr=0.5*/events*")
         self.assertIn(b"| params.lr | 0.5 |", events.read_bytes())
         self.sweep("fsck", "runs/s")
@@ -127,9 +120,8 @@ class CommandMetricsTest(ProgramRuns):
             "        values = {'step': step, 'epoch': step / 10, 'loss': 1 / step}\n"
             "        if step % 10 == 0: values['val_acc'] = step / 100 * float(sys.argv[1])\n"
             "        file.write(json.dumps(values) + '\\n')\n")
-        (self.folder / "s.json").write_text(json.dumps({
-            "command": ["python3", "sparse.py", "{x}"], "params": {"x": [0.5, 1, 0.25]}, "objective": "val_acc"}))
-        out = self.sweep("s.json", "--jobs", "2").stdout
+        file = self.file(command=["python3", "sparse.py", "{x}"], params={"x": [0.5, 1, 0.25]}, objective="val_acc")
+        out = self.sweep(file, "--jobs", "2").stdout
         self.assertIn("★ highest val_acc: 0.2000, x=1", out)
         self.assertNotIn("No run has reported", out)
 
@@ -142,14 +134,10 @@ class CommandMetricsTest(ProgramRuns):
             "    report(step=step, loss=1 / step)\n"
             "    time.sleep(1.6)\n"
             "    report(step=step, validation_loss=2 / step)\n")
-        (self.folder / "s.json").write_text(json.dumps({
-            "command": ["python3", "late.py"], "stop": {"metric": "validation_loss", "patience": 1}}))
-        self.sweep("s.json")
-        lines = self.sweep("export", "runs/s").stdout.splitlines()
-        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/validation," in line], ["10", "20"])
-        self.assertEqual([line.split(",")[2] for line in lines if ",Loss/train," in line], ["10", "20"])
-        rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
-        self.assertEqual([(row["validation_loss"], row["step"]) for row in rows], [("0.2", "10"), ("0.1", "20")])
+        self.run_of("python3", "late.py", stop={"metric": "validation_loss", "patience": 1})
+        for tag in ("Loss/validation", "Loss/train"):
+            self.assertEqual([step for step, _ in self.points(tag)], [10, 20])
+        self.assertEqual([(row["validation_loss"], row["step"]) for row in self.rows()], [("0.2", "10"), ("0.1", "20")])
         self.sweep("fsck", "runs/s")
 
     def test_the_beginning_of_a_curve_stays_when_an_attempt_goes_on_a_few_steps_back(self):
@@ -164,14 +152,11 @@ class CommandMetricsTest(ProgramRuns):
             "    file.write(p.scalar_record('Loss/train', step, attempt + step / 8))\n"
             "file.close()\n"
             "sys.exit(75 if attempt == 1 else 0)\n")
-        expected = [("1", 1.125), ("2", 1.25), ("3", 2.375), ("4", 2.5)]
+        expected = [(1, 1.125), (2, 1.25), (3, 2.375), (4, 2.5)]
         for words in ((), ("--replace",)):
             self.sweep("x=1", "--name", "s", *words, "--", "python3", "back.py")
-            lines = self.sweep("export", "runs/s").stdout.splitlines()
-            points = sorted((line.split(",")[2], float(line.split(",")[4])) for line in lines if ",Loss/train," in line)
-            self.assertEqual(points, expected)
-            rows = list(csv.DictReader((self.folder / "runs/s/results.csv").read_text().splitlines()))
-            self.assertEqual([(row["epoch"], float(row["loss"])) for row in rows], expected)
+            self.assertEqual(sorted(self.points("Loss/train")), expected)
+            self.assertEqual([(int(row["epoch"]), float(row["loss"])) for row in self.rows()], expected)
 
     def test_thousands_of_metrics_and_steps(self):
         program = """import os, json

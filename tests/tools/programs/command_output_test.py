@@ -175,8 +175,7 @@ class CommandOutputTest(ProgramRuns):
             self.sweep(self.file(f"first{first}", command=["sh", "-c", """
                 cp events$SWEEP_ATTEMPT $SWEEP_RUN_DIR/events.out.tfevents.$(date +%s).host.$$.0; sleep 2
                 test $SWEEP_ATTEMPT = 2 || exit 75"""]))
-            points = [line for line in self.sweep("export", f"runs/first{first}").stdout.splitlines() if ",Loss/train," in line]
-            self.assertEqual([line.split(",")[2] for line in points], ["1", "2", "3", "4", "5"], first)
+            self.assertEqual([step for step, _ in self.points("Loss/train", f"first{first}")], [1, 2, 3, 4, 5], first)
 
     def test_events_that_grow_byte_by_byte_are_followed(self):
         events = event_record(b"\x1a\x0dbrain.Event:2") + b"".join(scalar_record("loss", step, step) for step in range(1, 8))

@@ -53,8 +53,7 @@ class PagesTest(ProgramRuns):
             self.assertEqual(record["status"], "completed")
             self.assertEqual([e["epoch"] for e in record["epochs"]], [1, 2, 3])
             self.assertTrue(all(0 <= e["accuracy"] <= 1 for e in record["epochs"]))
-        points = [line for line in self.sweep("export", "runs/torch").stdout.splitlines() if ",Loss/train," in line]
-        self.assertEqual(len(points), 8 * 3)
+        self.assertEqual(len(self.points("Loss/train", "torch")), 8 * 3)
         self.sweep("fsck", "runs/torch")
         self.sweep("report", "runs/torch", "-o", "report.html")
 

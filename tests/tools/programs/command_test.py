@@ -122,11 +122,10 @@ with open("spans", "a") as file:
     # How it ends.
 
     def test_the_time_limit_of_the_command_line_also_asks_the_program_to_end(self):
-        (self.folder / "s.json").write_text(json.dumps({
-            "command": "trap 'echo told; exit 0' TERM; echo loss=1; sleep 100 & wait", "shell": True,
-            "metrics": {"loss": "loss=([0-9.]+)"}}))
-        self.sweep("s.json", "--timeout", "1", code=1)
-        record = self.runs("s")["run"]
+        file = self.file(command="trap 'echo told; exit 0' TERM; echo loss=1; sleep 100 & wait", shell=True,
+                         metrics={"loss": "loss=([0-9.]+)"})
+        self.sweep(file, "--timeout", "1", code=1)
+        record = self.runs()["run"]
         self.assertIn("timeout: it took longer than 1 s", record["error"])
         self.assertEqual(record["epochs"][0]["loss"], 1)
         self.assertIn("told", (self.folder / "runs/s/run/log.txt").read_text())
@@ -319,28 +318,23 @@ time.sleep(100)
         self.assertIn("a program against a network", json.dumps(pairs))
 
     def test_the_commit_of_the_working_directory_is_told_and_does_not_count(self):
-        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
         for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
-            subprocess.run([*git, *words], cwd=self.folder, check=True)
-        keys = {"command": ["sh", "-c", "echo once >> count"], "params": {"x": [1]}}
-        self.sweep(self.file(**keys))
-        (record,) = self.runs().values()
+            self.git(*words)
+        record = self.run_of("sh", "-c", "echo once >> count", params={"x": [1]})
         self.assertEqual(len(record["provenance"]["git"]["commit"]), 40)
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "two"], cwd=self.folder, check=True)
+        self.git("commit", "-q", "--allow-empty", "-m", "two")
         self.sweep("s.json")
         self.assertEqual((self.folder / "count").read_text(), "once\n")
 
     def test_changes_since_the_commit_are_kept_with_each_run(self):
-        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
         for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
-            subprocess.run([*git, *words], cwd=self.folder, check=True)
-        keys = {"command": ["sh", "-c", "test -e again"], "params": {"x": [1]}}
+            self.git(*words)
         with (self.folder / "train.py").open("a") as file:
             file.write("# changed\n")
-        self.sweep(self.file(**keys), code=1)
+        self.run_of("sh", "-c", "test -e again", params={"x": [1]}, code=1)
         changes = self.folder / "runs/s/x=1/git.diff"
         self.assertIn("+# changed\n", changes.read_text())
-        subprocess.run([*git, "checkout", "-q", "train.py"], cwd=self.folder, check=True)
+        self.git("checkout", "-q", "train.py")
         (self.folder / "again").touch()
         self.sweep("s.json")
         self.assertFalse(changes.exists())
@@ -376,8 +370,7 @@ time.sleep(100)
             self.assertEqual(record["status"], "completed")
             # A program that is killed between a report and its checkpoint reports the step again.
             self.assertEqual([round(e["loss"] * (e["epoch"])) for e in record["epochs"]], [lr] * 8)
-        out = self.sweep("export", "runs/s").stdout
-        self.assertEqual(sum("Loss/train" in line for line in out.splitlines()), 24)
+        self.assertEqual(len(self.points("Loss/train")), 24)
 
 
 if __name__ == "__main__":

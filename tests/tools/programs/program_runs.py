@@ -1,4 +1,5 @@
 """What tests of programs as runs share: sweeps in a folder of their own, and event files."""
+import csv
 import json
 import os
 import random
@@ -88,6 +89,18 @@ class ProgramRuns(unittest.TestCase):
         self.sweep(self.file(command=list(command), **keys), code=code)
         (record,) = self.runs().values()
         return record
+
+    def rows(self, name="s"):
+        """Those of results.csv."""
+        return list(csv.DictReader((self.folder / "runs" / name / "results.csv").read_text().splitlines()))
+
+    def points(self, tag, name="s"):
+        """The steps and values of a chart of a sweep, as its events have them."""
+        rows = csv.reader(self.sweep("export", f"runs/{name}").stdout.splitlines())
+        return [(int(row[2]), float(row[4])) for row in rows if row[1] == tag]
+
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=self.folder, check=True)
 
     def log(self, run, name="s"):
         return (self.folder / "runs" / name / run / "log.txt").read_bytes()
