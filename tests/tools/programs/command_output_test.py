@@ -52,9 +52,9 @@ int main(int, char** argv) {
   if (what == "flood") {
     std::string block(1 << 20, 'x');
     for (std::size_t i = 99; i < block.size(); i += 100) block[i] = '\n';
-    std::puts("the first line");
+    std::fwrite("first\0\xff\n", 1, 8, stdout);
     for (int i = 0; i < 1024; ++i) std::fwrite(block.data(), 1, block.size(), i % 2 == 0 ? stdout : stderr);
-    std::puts("the last line");
+    std::printf("the last line");
   }
   if (what == "one-line") {
     const std::string block(1 << 20, 'y');
@@ -104,7 +104,7 @@ class CommandOutputTest(ProgramRuns):
     def test_of_a_gigabyte_of_output_the_ends_are_kept_and_little_memory_is_used(self):
         record, usage = self.run_with_usage(self.own, "flood", metrics={"loss": "loss=([0-9.]+)"})
         log = self.log(record["name"])
-        self.assertIn(b"the first line\n", log)
+        self.assertIn(b"first\x00\xff\n", log)
         self.assertIn(b"the last line\n", log)
         self.assertIn(b"bytes are left out here", log)
         self.assertLess(len(log), 14 << 20)
@@ -165,6 +165,7 @@ class CommandOutputTest(ProgramRuns):
                              params={"cut": cuts}), "--jobs", "2", "--quiet")
         for cut in cuts:
             self.assertEqual(len(self.runs()[f"cut={cut}"]["epochs"]), max(0, cut - len(head)) // size, cut)
+        self.assertRegex(self.sweep("fsck", "runs/s").stdout, r"(?s)ends within a record.*, no damage, \d+ notes")
 
     def test_tensorboard_has_every_point_of_the_programs_own_events_once_whether_it_goes_on_or_starts_over(self):
         for first in (1, 2, 3):
