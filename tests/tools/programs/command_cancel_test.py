@@ -7,12 +7,9 @@ PROGRAM is the sweep program.
 """
 
 import fcntl
-import os
 import subprocess
-import sys
-import unittest
 
-from program_runs import ProgramRuns
+from program_runs import ProgramRuns, main
 from processes import until
 
 
@@ -45,5 +42,4 @@ class CancelTest(ProgramRuns):
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

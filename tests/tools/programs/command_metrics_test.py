@@ -7,13 +7,9 @@ PROGRAM is the sweep program.
 """
 
 import csv
-import json
-import os
-import sys
-import unittest
 from pathlib import Path
 
-from program_runs import ProgramRuns, scalar_record
+from program_runs import ProgramRuns, main, scalar_record
 
 
 class CommandMetricsTest(ProgramRuns):
@@ -204,5 +200,4 @@ for step in range(20000): print("loss=%d" % step)
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -12,11 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 import uuid
 from pathlib import Path
 
-from program_runs import ProgramRuns, event_record, scalar_record
+from program_runs import ProgramRuns, event_record, main, scalar_record
 from processes import has_gone, until
 
 # Does what its first argument says; with a second one, that is in its command line.
@@ -195,6 +194,5 @@ with open(os.environ["SWEEP_RUN_DIR"] + "/events.out.tfevents.1.host.1.0", "wb",
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    CommandOutputTest.compiler = sys.argv.pop(1)
-    unittest.main()
+    CommandOutputTest.compiler = sys.argv.pop(2)
+    main()

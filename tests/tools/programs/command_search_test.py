@@ -6,13 +6,10 @@
 PROGRAM is the sweep program.
 """
 import json
-import os
 import subprocess
-import sys
 import time
-import unittest
 
-from program_runs import ProgramRuns
+from program_runs import ProgramRuns, main
 from server import float32
 
 # Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
@@ -204,5 +201,4 @@ class CommandSearchTest(ProgramRuns):
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -10,13 +10,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-import unittest
 import uuid
 from pathlib import Path
 
-from program_runs import ProgramRuns
+from program_runs import ProgramRuns, main
 from processes import children_of, has_gone, processes_with, send, until
 
 
@@ -374,5 +372,4 @@ time.sleep(100)
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -5,12 +5,9 @@
 """
 
 import json
-import os
 import shutil
-import sys
-import unittest
 
-from program_runs import ProgramRuns, event_record, scalar_record
+from program_runs import ProgramRuns, event_record, main, scalar_record
 
 FILE = "events.out.tfevents.1700000000.host.1.0"
 
@@ -177,5 +174,4 @@ _wandb:
 
 
 if __name__ == "__main__":
-    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -104,3 +104,9 @@ class ProgramRuns(unittest.TestCase):
 
     def log(self, run, name="s"):
         return (self.folder / "runs" / name / run / "log.txt").read_bytes()
+
+
+def main():
+    """Runs the tests of the calling program, whose first argument is the sweep program."""
+    ProgramRuns.program = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
