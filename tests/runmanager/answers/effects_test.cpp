@@ -47,11 +47,19 @@ TEST(Effects, AreThoseOfStatsmodelsWithRepeats) {
   const double p[] = {5.43718574531e-06, 0.177205678176, 0.663147022761,
                       0.088946373584,    0.322213758584, 0.857950985988};
   const std::size_t degrees[] = {2, 1, 1, 2, 2, 1};
+  const nlohmann::ordered_json json = answer_of(effects, TableFormat::kJson, false).json;
   for (std::size_t i = 0; i < 6; ++i) {
-    EXPECT_NEAR(effects.effects[i].sum_squares, squares[i], 1e-9) << i;
-    EXPECT_NEAR(effects.effects[i].p.value(), p[i], 1e-9) << i;
-    EXPECT_EQ(effects.effects[i].degrees, degrees[i]) << i;
+    const Effect& effect = effects.effects[i];
+    EXPECT_NEAR(effect.sum_squares, squares[i], 1e-9) << i;
+    EXPECT_NEAR(effect.p.value(), p[i], 1e-9) << i;
+    EXPECT_EQ(effect.degrees, degrees[i]) << i;
+    const nlohmann::ordered_json& told = json.at("effects").at(i);
+    EXPECT_EQ(
+        std::tuple(told["keys"], told["sum_squares"], told["degrees"], told["f"], told["p"]),
+        std::tuple(effect.keys, effect.sum_squares, effect.degrees, effect.f.value(), effect.p.value()));
   }
+  EXPECT_EQ(json.at("error").at("degrees"), 12);
+  EXPECT_EQ(json.at("error").at("sum_squares"), effects.error_sum_squares);
   EXPECT_NEAR(effects.effects[0].f.value(), 39.2469061497, 1e-8);
   EXPECT_THAT(effects.effects[4].keys, ElementsAre("a", "c"));
   EXPECT_EQ(effects.error, EffectError::kRepeats);
