@@ -2,12 +2,10 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/safetensors.h"
 #include "runmanager/export/onnx_graph.h"
 #include "runmanager/records/provenance.h"
 
@@ -48,13 +46,7 @@ void write_onnx(const std::filesystem::path& path, const LoadedRun& run) {
 }
 
 void write_state_dict(const std::filesystem::path& path, const LoadedRun& run) {
-  TensorFileView file;
-  const auto append = [&file](std::span<const Parameter> layout, std::span<const float> values) {
-    for (const Parameter& array : layout)
-      file.tensors.push_back({array.name, array.shape, values.subspan(array.offset, array.count)});
-  };
-  append(run.network->parameters(), run.weights.parameters);
-  append(run.network->buffers(), run.weights.buffers);
+  TensorFileView file = tensors_of(*run.network, run.weights);
   file.metadata = {{"format", "pt"},
                    {"run", run.record.name},
                    {"epoch", std::to_string(run.epoch)},

@@ -193,11 +193,11 @@ class GraphBuilder {
     const std::string& input = inputs.front();
     switch (activated.function) {
       case Activation::kRelu:
-        return apply("Relu", layer.name, {input});
+        return apply("Relu", layer.name, inputs);
       case Activation::kTanh:
-        return apply("Tanh", layer.name, {input});
+        return apply("Tanh", layer.name, inputs);
       case Activation::kSigmoid:
-        return apply("Sigmoid", layer.name, {input});
+        return apply("Sigmoid", layer.name, inputs);
       case Activation::kGelu:
         return add_gelu(layer.name, input);
       case Activation::kSilu:

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
@@ -25,29 +26,27 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
 
-// Selects tags by regular expressions; without any, all of them.
-class TagFilter {
- public:
-  explicit TagFilter(const std::vector<std::string>& patterns) {
-    for (const std::string& pattern : patterns) {
-      try {
-        patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-      } catch (const std::regex_error& error) {
-        throw ConfigError(fmt::format(
-            "--tag \"{}\": is no regular expression: {}; \\( means a bracket itself", pattern, error.what()));
-      }
+// Selects tags; without any, all of them.
+using TagFilter = std::vector<std::regex>;
+
+TagFilter filter_of(const std::vector<std::string>& patterns) {
+  TagFilter filter;
+  for (const std::string& pattern : patterns) {
+    try {
+      filter.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& error) {
+      throw ConfigError(fmt::format("--tag \"{}\": is no regular expression: {}; \\( means a bracket itself",
+                                    pattern, error.what()));
     }
   }
+  return filter;
+}
 
-  bool accepts(const std::string& tag) const {
-    return patterns_.empty() || std::any_of(patterns_.begin(), patterns_.end(), [&tag](const std::regex& p) {
-             return std::regex_search(tag, p, std::regex_constants::match_continuous);
-           });
-  }
-
- private:
-  std::vector<std::regex> patterns_;
-};
+bool accepts(const TagFilter& filter, const std::string& tag) {
+  return filter.empty() || std::ranges::any_of(filter, [&tag](const std::regex& pattern) {
+           return std::regex_search(tag, pattern, std::regex_constants::match_continuous);
+         });
+}
 
 // Reads the events files of one directory, in their order, as one run.
 class RunReader {
@@ -103,7 +102,7 @@ class RunReader {
   std::optional<std::size_t> index_of(const tbwriter::DecodedValue& value) {
     const auto [at, is_new] = tags_.try_emplace(std::string(value.tag));
     const bool scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
-    if (is_new && scalar && filter_.accepts(at->first)) {
+    if (is_new && scalar && accepts(filter_, at->first)) {
       at->second = run_.scalars.size();
       run_.scalars.push_back({at->first, {}});
     }
@@ -157,30 +156,25 @@ bool has_points(const ExportedLogdir& logdir) {
                      [](const ExportedRun& run) { return !run.scalars.empty(); });
 }
 
-// Collects names over all runs, each once, in the order they first appear. names_of(run, add) calls add(name)
-// for every name of a run.
-template <typename NamesOf>
-std::vector<std::string> all_names(const ExportedLogdir& logdir, NamesOf names_of) {
+// The names of what list_of(run) has, over all runs, each once, in the order they first appear.
+template <typename ListOf, typename NameOf>
+std::vector<std::string> all_names(const ExportedLogdir& logdir, ListOf list_of, NameOf name_of) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (const ExportedRun& run : logdir.runs) {
-    names_of(run, [&](const std::string& name) {
-      if (seen.insert(name).second) names.push_back(name);
-    });
+    for (const auto& item : std::invoke(list_of, run))
+      if (seen.insert(std::invoke(name_of, item)).second) names.push_back(std::invoke(name_of, item));
   }
   return names;
 }
 
 std::vector<std::string> hparam_names(const ExportedLogdir& logdir) {
-  return all_names(logdir, [](const ExportedRun& run, const auto& add) {
-    for (const auto& [name, value] : run.session.hparams) add(name);
-  });
+  const auto hparams_of = [](const ExportedRun& run) -> const auto& { return run.session.hparams; };
+  return all_names(logdir, hparams_of, [](const auto& hparam) { return hparam.first; });
 }
 
 std::vector<std::string> tag_names(const ExportedLogdir& logdir) {
-  return all_names(logdir, [](const ExportedRun& run, const auto& add) {
-    for (const ExportedScalar& scalar : run.scalars) add(scalar.tag);
-  });
+  return all_names(logdir, &ExportedRun::scalars, &ExportedScalar::tag);
 }
 
 // The run's values of the hyperparameters `names`, "" for those that it lacks. A resumed run has written them
@@ -217,20 +211,15 @@ std::string hparams_json(const tbwriter::HParams& hparams) {
 }  // namespace
 
 ExportedLogdir read_logdir(const fs::path& directory, const std::vector<std::string>& tags) {
-  const TagFilter filter(tags);
-  std::error_code error;
-  if (!fs::is_directory(directory, error)) {
-    throw DataError(fmt::format("{}: {}; want a directory with events files in it or below",
-                                directory.string(),
-                                fs::exists(directory, error) ? "is no directory" : "is not there"));
-  }
+  const TagFilter filter = filter_of(tags);
+  require_directory(directory, "a directory with events files in it or below");
   ExportedLogdir logdir = read_filtered(directory, filter);
   if (logdir.runs.empty())
     throw DataError(directory.string() + ": no events files (*tfevents*) in it or below");
   if (!tags.empty() && !has_points(logdir)) {
     throw DataError(fmt::format("{}: no scalar's tag begins with {}; there are: {}", directory.string(),
                                 fmt::join(tags, " or "),
-                                fmt::join(tag_names(read_filtered(directory, TagFilter({}))), ", ")));
+                                fmt::join(tag_names(read_filtered(directory, {})), ", ")));
   }
   return logdir;
 }

@@ -124,11 +124,9 @@ std::optional<Network> recorded_network(const RunRecord& record) try {
 
 // A note, not a problem: the weights of a run that diverged are not finite.
 void count_non_finite(const TensorFile& file, FileFinding& finding) {
-  std::size_t count = 0;
-  for (const NamedTensor& tensor : file.tensors) {
-    count += static_cast<std::size_t>(std::count_if(tensor.values.begin(), tensor.values.end(),
-                                                    [](float value) { return !std::isfinite(value); }));
-  }
+  std::ptrdiff_t count = 0;
+  for (const NamedTensor& tensor : file.tensors)
+    count += std::ranges::count_if(tensor.values, [](float value) { return !std::isfinite(value); });
   if (count > 0) finding.notes.push_back(fmt::format("{} of its values are not finite", count));
 }
 
@@ -168,8 +166,7 @@ class DirectoryChecker {
 
   FsckReport check() {
     check(top_);
-    std::stable_sort(files_.begin(), files_.end(),
-                     [](const FileFinding& a, const FileFinding& b) { return a.path < b.path; });
+    std::ranges::stable_sort(files_, {}, &FileFinding::path);
     return {.directory = top_, .files = std::move(files_)};
   }
 
@@ -291,13 +288,11 @@ class DirectoryChecker {
     add(path, std::move(finding));
   }
 
-  std::vector<std::string> list_events(const fs::path& directory) {
-    try {
-      return tbwriter::list_event_files(directory);
-    } catch (const IoError& error) {
-      add(directory, {.problems = {without_path(error.what(), directory)}});
-      return {};
-    }
+  std::vector<std::string> list_events(const fs::path& directory) try {
+    return tbwriter::list_event_files(directory);
+  } catch (const IoError& error) {
+    add(directory, {.problems = {without_path(error.what(), directory)}});
+    return {};
   }
 
   void add(const fs::path& path, FileFinding finding) {
@@ -317,8 +312,7 @@ const char* state(const FileFinding& file) {
 }  // namespace
 
 std::size_t FsckReport::damaged() const {
-  return static_cast<std::size_t>(
-      std::count_if(files.begin(), files.end(), [](const FileFinding& file) { return file.damaged(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(files, &FileFinding::damaged));
 }
 
 std::uint64_t FsckReport::bytes() const {
@@ -327,14 +321,7 @@ std::uint64_t FsckReport::bytes() const {
 }
 
 FsckReport check_directory(const fs::path& directory) {
-  std::error_code error;
-  if (!fs::is_directory(directory, error)) {
-    throw DataError(fmt::format("{}: {}; want the directory of a sweep, of a run, or one with these in it",
-                                directory.string(),
-                                fs::exists(directory, error) ? "is no directory"
-                                : error                      ? error.message()
-                                                             : "is not there"));
-  }
+  require_directory(directory, "the directory of a sweep, of a run, or one with these in it");
   FsckReport report = DirectoryChecker(directory).check();
   if (report.files.empty())
     throw DataError(directory.string() + ": nothing to check: no events file, no run.json, no checkpoint");

@@ -42,12 +42,7 @@ void walk(const fs::path& directory, const std::function<bool(const fs::path&)>&
   }
 }
 
-[[noreturn]] void throw_no_directory(const fs::path& directory) {
-  std::error_code error;
-  throw DataError(fmt::format("{}: {}; want the directory of a sweep, such as runs/NAME, or a log directory",
-                              directory.string(),
-                              fs::exists(directory, error) ? "is not a directory" : "is not there"));
-}
+constexpr std::string_view kWanted = "the directory of a sweep, such as runs/NAME, or a log directory";
 
 void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
   status.runs = sweep.runs.size();
@@ -93,7 +88,7 @@ std::string_view to_string(SweepState state) {
 fs::path find_sweep(const fs::path& directory) {
   std::error_code error;
   if (fs::exists(directory / kSweepFile, error) || SweepDirectory::is_held(directory)) return directory;
-  if (!fs::is_directory(directory, error)) throw_no_directory(directory);
+  require_directory(directory, kWanted);
   std::vector<std::string> found;
   walk(directory, [&found](const fs::path& path) {
     const bool is_held = SweepDirectory::is_held(path);
@@ -133,8 +128,7 @@ SweepStatus sweep_status(const fs::path& directory) {
 }
 
 std::vector<SweepStatus> list_sweeps(const fs::path& logdir) {
-  std::error_code error;
-  if (!fs::is_directory(logdir, error)) throw_no_directory(logdir);
+  require_directory(logdir, kWanted);
   std::vector<SweepStatus> sweeps;
   walk(logdir, [&sweeps](const fs::path& path) {
     if (!has_runs(path)) return false;

@@ -205,6 +205,13 @@ std::vector<std::string> misfits(const TensorFile& file, const Network& network,
   return found;
 }
 
+TensorFileView tensors_of(const Network& network, const Weights& weights) {
+  TensorFileView file;
+  append_tensors(file, network.parameters(), weights.parameters, "");
+  append_tensors(file, network.buffers(), weights.buffers, "");
+  return file;
+}
+
 std::optional<int> last_epoch_of(const TensorFile& file) {
   const auto found = file.metadata.find("epoch");
   return found == file.metadata.end() ? std::nullopt : number_in<int>(found->second);
@@ -247,9 +254,7 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
 
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
                       const CheckpointMetadata& metadata, Survives survives) {
-  TensorFileView file;
-  append_tensors(file, network.parameters(), state.weights.parameters, "");
-  append_tensors(file, network.buffers(), state.weights.buffers, "");
+  TensorFileView file = tensors_of(network, state.weights);
   for (const OptimizerState& array : state.optimizer) {
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");

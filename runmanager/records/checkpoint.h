@@ -87,6 +87,9 @@ std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 /// ReadError if it cannot be read.
 std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
 
+/// Weights under the names of PyTorch's state_dict. The views are into the arguments.
+TensorFileView tensors_of(const Network& network, const Weights& weights);
+
 /// Whether the weights of the run's best epoch are there, if it has one. Those of the last epoch are the
 /// checkpoint's own: a process may have ended before it gave them their other name. Throws ReadError.
 bool has_best_epoch(const RunRecord& record, const std::filesystem::path& run_directory);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "runmanager/records/run_metric.h"
@@ -44,12 +45,11 @@ namespace {
 
 // The key of the metric that default_goals() takes.
 std::string default_metric(const std::vector<const RunRecord*>& runs) {
-  for (const char* key : {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss"}) {
+  for (const char* key :
+       {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss", "loss"}) {
     const auto has = [key](const RunRecord* run) { return run_metric(*run, key).has_value(); };
     if (std::ranges::any_of(runs, has)) return key;
   }
-  if (std::ranges::any_of(runs, [](const RunRecord* run) { return run_metric(*run, "loss").has_value(); }))
-    return "loss";
   // What a person's own program measures, first.
   const std::vector<std::string> names = metric_names(runs);
   const auto own =
@@ -127,14 +127,12 @@ std::vector<std::size_t> front_runs(const std::vector<RunRecord>& runs, const Go
 
 void put_front_first(std::vector<RunRecord>& runs, const Goals& goals) {
   if (goals.size() < 2) return;
-  std::vector<RunRecord> sorted;
-  std::vector<bool> is_taken(runs.size());
-  for (const std::size_t i : front_runs(runs, goals)) {
-    sorted.push_back(std::move(runs[i]));
-    is_taken[i] = true;
-  }
+  std::vector<std::size_t> order = front_runs(runs, goals);
+  const std::set<std::size_t> front(order.begin(), order.end());
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (!is_taken[i]) sorted.push_back(std::move(runs[i]));
+    if (!front.contains(i)) order.push_back(i);
+  std::vector<RunRecord> sorted;
+  for (const std::size_t i : order) sorted.push_back(std::move(runs[i]));
   runs = std::move(sorted);
 }
 

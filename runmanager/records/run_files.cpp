@@ -42,6 +42,15 @@ std::vector<std::filesystem::directory_entry> directory_entries(const std::files
   return entries;
 }
 
+void require_directory(const std::filesystem::path& directory, std::string_view want) {
+  std::error_code error;
+  if (std::filesystem::is_directory(directory, error)) return;
+  const std::string problem = std::filesystem::exists(directory, error) ? "is no directory"
+                              : error                                   ? error.message()
+                                                                        : "is not there";
+  throw DataError(fmt::format("{}: {}; want {}", directory.string(), problem, want));
+}
+
 void check_is_own_directory(const std::filesystem::path& directory) {
   std::error_code error;
   if (std::filesystem::is_symlink(std::filesystem::symlink_status(directory, error))) {

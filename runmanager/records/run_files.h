@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runmanager/records/results.h"
@@ -43,6 +44,9 @@ inline constexpr const char* kEventsCopy = "copy-of-events.";
 /// Returns what is in `directory`, in any order; nothing if there is no such directory. Throws IoError,
 /// naming it and the reason.
 std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory);
+
+/// Throws DataError unless `directory` is one: "runs/x: is not there; want the directory of a sweep".
+void require_directory(const std::filesystem::path& directory, std::string_view want);
 
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change
 /// a directory that is not this run's.

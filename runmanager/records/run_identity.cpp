@@ -68,12 +68,12 @@ void take_names(Json& layers, const std::string& prefix, std::vector<std::string
   }
 }
 
-decltype(RunIdentity::data) data_files(const Json& provenance) {
+std::optional<RunIdentity::Files> data_files(const Json& provenance) {
   if (!provenance.is_object()) return std::nullopt;
   const Json dataset = provenance.contains("inputs") ? Json{{"files", provenance["inputs"]}}
                                                      : provenance.value("dataset", Json());
   if (!dataset.is_object() || !dataset.contains("files") || !dataset["files"].is_array()) return std::nullopt;
-  std::vector<std::pair<std::string, std::string>> files;
+  RunIdentity::Files files;
   for (const Json& file : dataset["files"]) {
     if (!file.is_object() || !file.contains("sha256")) return std::nullopt;
     const Json path = file.value("path", Json(""));
@@ -84,10 +84,9 @@ decltype(RunIdentity::data) data_files(const Json& provenance) {
 }
 
 // "b.txt 4355a46b…": those of `files` that `others` has not.
-std::string changed_files(const std::vector<std::pair<std::string, std::string>>& files,
-                          const std::vector<std::pair<std::string, std::string>>& others) {
+std::string changed_files(const RunIdentity::Files& files, const RunIdentity::Files& others) {
   constexpr std::size_t kMaxFiles = 3, kShownDigits = 8;
-  const std::set<std::pair<std::string, std::string>> known(others.begin(), others.end());
+  const std::set known(others.begin(), others.end());
   std::string text;
   std::size_t count = 0;
   for (const auto& file : files) {
@@ -170,7 +169,7 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
 
 std::vector<SettingDifference> differences(const RunIdentity& before, const RunIdentity& now) {
   constexpr const char* kNothing = "nothing";
-  using File = std::pair<std::string, std::string>;
+  using File = RunIdentity::Files::value_type;
   std::vector<SettingDifference> found;
   auto a = before.settings.begin(), b = now.settings.begin();
   while (a != before.settings.end() || b != now.settings.end()) {

@@ -20,7 +20,8 @@ struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
   /// Names and digests of the data set's files, of which the digests count; none: not known, then `source`
   /// does.
-  std::optional<std::vector<std::pair<std::string, std::string>>> data;
+  using Files = std::vector<std::pair<std::string, std::string>>;
+  std::optional<Files> data;
   std::string source;               // name of the data set
   std::vector<std::string> layers;  // layer names, which a checkpoint uses to name its weights
   int epochs = 0;
