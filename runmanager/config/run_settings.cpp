@@ -88,28 +88,28 @@ PutIntoRun put_dataset(const Json& json) {
 
 using Reader = PutIntoRun (*)(const Json& value);
 
-// A key that is one member of a run, which is this where the run does not have the key.
 template <auto kMember>
-PutIntoRun put(const Json& json) {
-  using Value = std::remove_cvref_t<decltype(RunConfig().*kMember)>;
-  Value value = json.is_null() ? RunConfig().*kMember : json.get<Value>();
-  return [value = std::move(value)](RunConfig& run) { run.*kMember = value; };
+using ValueOf = std::remove_cvref_t<decltype(RunConfig().*kMember)>;
+
+// A word, a number or a structure of these; that of a new run if the run does not have the key.
+template <auto kMember>
+ValueOf<kMember> read_plain(const Json& json) {
+  return json.is_null() ? RunConfig().*kMember : json.get<ValueOf<kMember>>();
 }
 
-// The same, of a value that is more than a word or a number.
-template <auto kMember, auto kRead>
-PutIntoRun put_read(const Json& json) {
-  using Value = std::remove_cvref_t<decltype(RunConfig().*kMember)>;
-  return [value = Value(kRead(json))](RunConfig& run) { run.*kMember = value; };
+// A key that is one member of a run.
+template <auto kMember, auto kRead = read_plain<kMember>>
+PutIntoRun put(const Json& json) {
+  return [value = ValueOf<kMember>(kRead(json))](RunConfig& run) { run.*kMember = value; };
 }
 
 const std::map<std::string_view, Reader>& readers() {
   static const std::map<std::string_view, Reader> table = {
       {"dataset", put_dataset},
-      {"network", put_read<&RunConfig::network, network_of>},
-      {"optimizer", put_read<&RunConfig::optimizer, optimizer_of>},
-      {"schedule", put_read<&RunConfig::schedule, schedule_of>},
-      {"loss", put_read<&RunConfig::loss, loss_of>},
+      {"network", put<&RunConfig::network, network_of>},
+      {"optimizer", put<&RunConfig::optimizer, optimizer_of>},
+      {"schedule", put<&RunConfig::schedule, schedule_of>},
+      {"loss", put<&RunConfig::loss, loss_of>},
       {"clip_norm", put<&RunConfig::clip_norm>},
       {"epochs", put<&RunConfig::epochs>},
       {"evaluate_first", put<&RunConfig::evaluate_first>},
@@ -121,13 +121,11 @@ const std::map<std::string_view, Reader>& readers() {
       {"num_workers", put<&RunConfig::num_workers>},
       {"device", put<&RunConfig::device>},
       {"deterministic", put<&RunConfig::deterministic>},
-      {"parallel", put_read<&RunConfig::parallel, parallel_of>},
+      {"parallel", put<&RunConfig::parallel, parallel_of>},
       {"accumulate", put<&RunConfig::accumulate>},
-      {"stop", put_read<&RunConfig::stop, stop_of>},
+      {"stop", put<&RunConfig::stop, stop_of>},
       {"checkpoint", put<&RunConfig::checkpoint>},
-      {"init",
-       put_read<&RunConfig::init,
-                [](const Json& json) { return json.is_null() ? std::string() : json.get<std::string>(); }>},
+      {"init", put<&RunConfig::init>},
       {"log", put<&RunConfig::log>},
   };
   return table;

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/network/arguments.h"
 #include "runmanager/plan/lr_find.h"
+#include "runmanager/text/json_output.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
 
@@ -63,11 +64,10 @@ nlohmann::ordered_json lr_curve_json(const LrCurve& curve) {
     points.push_back(
         {{"step", ++step}, {"lr", point.lr}, {"loss", point.loss}, {"smoothed_loss", point.smoothed}});
   }
-  const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
   return {{"diverged", curve.diverged},
           {"widened", curve.is_widened},
-          {"steepest", or_null(curve.steepest)},
-          {"minimum_tenth", or_null(curve.minimum_tenth)},
+          {"steepest", json_number(curve.steepest)},
+          {"minimum_tenth", json_number(curve.minimum_tenth)},
           {"points", std::move(points)}};
 }
 

@@ -128,14 +128,6 @@ JsonDocument RunReader::tree_with(const Combination& combination, const std::str
   return with_values(std::move(tree), std::move(values), files_, problems);
 }
 
-// Keys that an axis of the combination changes are completed for each run from now on.
-void RunReader::note_keys_of(const Combination& combination) {
-  for (const AxisValue& value : combination.values) {
-    const Setting* setting = find_setting(top_level_settings(), value.axis->path[0]);
-    if (std::ranges::find(changing_, setting) == changing_.end()) changing_.push_back(setting);
-  }
-}
-
 const RunReader::Section& RunReader::section_of(const Combination& combination, const Setting& setting,
                                                 Problems& problems) {
   std::vector<AxisValue> choices;
@@ -165,8 +157,7 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
     common_ = read_run_config(is_command ? tree_ : tree_with(combination, "", problems), context_, problems);
   RunConfig config = *common_;
   config.repeat = static_cast<std::uint32_t>(combination.repeat);
-  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
-  config.resolved.set("repeat", repeats_[config.repeat]);
+  config.resolved["repeat"] = config.repeat;
   if (is_command) {  // Every parameter is the program's.
     Json& params = config.resolved["params"];
     for (const AxisValue& value : combination.values) {
@@ -175,7 +166,10 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
     }
     return config;
   }
-  note_keys_of(combination);
+  for (const AxisValue& value : combination.values) {
+    const Setting* setting = find_setting(top_level_settings(), value.axis->path[0]);
+    if (std::ranges::find(changing_, setting) == changing_.end()) changing_.push_back(setting);
+  }
   for (const Setting* setting : changing_) {
     const Section& section = section_of(combination, *setting, problems);
     section.put(config);

@@ -58,7 +58,6 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   Params params_of(const Combination& combination) const;
   Params values_in_force(const RunConfig& run) const;
   RunConfig read_trial(std::size_t index, const SearchPoint& point, int repeat);
-  void note_keys_of(const Combination& combination);
   const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);
   JsonDocument tree_with(const Combination& combination, const std::string& key, Problems& problems);
   std::optional<std::string> place_of(const Combination& combination, const std::string& path);
@@ -72,9 +71,8 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   ReadContext context_;
   std::vector<const Setting*> changing_;  // with an axis in any combination so far
   std::map<std::pair<const Setting*, std::vector<AxisValue>>, Section> sections_;
-  std::optional<RunConfig> common_;  // of the first run; the sections of changing_ are put over it
-  std::vector<std::shared_ptr<const Json>> repeats_;  // the numbers as JSON
-  std::map<std::string, std::size_t> trials_;         // by their names in lower case
+  std::optional<RunConfig> common_;            // of the first run; the sections of changing_ are put over it
+  std::map<std::string, std::size_t> trials_;  // by their names in lower case
 };
 
 }  // namespace sweep
