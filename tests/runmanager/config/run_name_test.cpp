@@ -1,6 +1,7 @@
 // Names of runs: readable, safe as directories, never the same twice.
 #include "runmanager/config/run_name.h"
 
+#include "core/base/text.h"
 #include "tests/support/reference_data.h"
 
 namespace sweep::run_name_test {
@@ -81,10 +82,7 @@ TEST(RunNames, AreDifferentWhereAFileSystemIgnoresCase) {
       run_names({{{"k", std::string("Adam")}}, {{"k", std::string("adam")}}, {{"k", std::string("sgd")}}});
   EXPECT_THAT(names, ElementsAre(StartsWith("k=Adam~"), StartsWith("k=adam~"), "k=sgd"));
   std::set<std::string> lower;
-  for (std::string name : names) {
-    for (char& c : name) c = static_cast<char>(std::tolower(c));
-    EXPECT_TRUE(lower.insert(name).second) << name;
-  }
+  for (const std::string& name : names) EXPECT_TRUE(lower.insert(lower_case(name)).second) << name;
 }
 
 TEST(RunNames, DoNotDependOnTheOrderOfTheRuns) {

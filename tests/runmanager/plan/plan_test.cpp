@@ -240,14 +240,10 @@ TEST_F(LrFind, ThePlotFitsTheWidth) {
   const LrCurve curve = find_lr(run_, {.from = 1e-5, .to = 10, .steps = 60, .threads = 1});
   for (const bool unicode : {true, false}) {
     for (const int width : {60, 80, 200}) {
-      const std::string text = lr_curve_text(curve, width, unicode);
-      for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = text.find('\n', begin);
-        EXPECT_LE(display_width(text.substr(begin, end - begin)), width);
-        begin = end + 1;
-      }
-      if (!unicode) {
-        EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x80; }));
+      std::istringstream text(lr_curve_text(curve, width, unicode));
+      for (std::string line; std::getline(text, line);) {
+        EXPECT_LE(display_width(line), width);
+        EXPECT_TRUE(unicode || std::ranges::all_of(line, [](unsigned char c) { return c < 0x80; }));
       }
     }
   }

@@ -148,15 +148,10 @@ constexpr const char* kDeepNetwork = R"({"layers": [
   {"name": "block2", "type": "residual", "layers": [{"name": "bn", "type": "batch_norm2d"}]},
   {"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]})";
 
-class NestedLayers : public ::testing::Test {
- protected:
-  NestedLayers() { folder_.write("deep.json", kDeepNetwork); }
+struct NestedLayers : testing::InSweepFolder {
+  NestedLayers() { folder.write("deep.json", kDeepNetwork); }
 
-  Sweep load(const std::vector<std::string>& overrides = {}, const std::string& more = "") const {
-    return folder_.load(R"({"dataset": "mnist", "network": "deep.json")" + more + "}", overrides);
-  }
-
-  SweepFolder folder_;
+  Sweep load() const { return folder.load(R"({"dataset": "mnist", "network": "deep.json"})"); }
 };
 
 std::vector<std::string> layer_names(const RunConfig& run) {
@@ -175,9 +170,9 @@ TEST_F(NestedLayers, AreReadToAnyDepthWithNamesLikePyTorchs) {
 // What a pool's stride is if it is left out is written only here, and earlier versions left it out.
 TEST_F(NestedLayers, APoolsStrideThatIsLeftOutIsWrittenDown) {
   const auto config = [this](const std::string& stride) {
-    folder_.write("deep.json",
-                  R"({"layers": [{"type": "sequential", "layers": [{"type": "max_pool2d", "kernel_size": 2)" +
-                      stride + R"(}]}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
+    folder.write("deep.json",
+                 R"({"layers": [{"type": "sequential", "layers": [{"type": "max_pool2d", "kernel_size": 2)" +
+                     stride + R"(}]}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
     return load().runs.at(0).resolved.json();
   };
   const auto differ = [](const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
