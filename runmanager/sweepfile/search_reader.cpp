@@ -52,11 +52,10 @@ bool can_change(const KeyPath& path) {
   return path == KeyPath{"lr"} || path == KeyPath{"clip_norm"};
 }
 
-// 0 is no momentum, for which nothing is kept.
+// 0 is no momentum, for which nothing is kept. A range has its lowest number for a value.
 bool has_momentum_zero(const Axis& axis) {
-  if (axis.path != KeyPath{"optimizer", "momentum"}) return false;
-  return axis.range ? axis.range->low == 0
-                    : std::ranges::any_of(axis.values.json, [](const auto& value) { return value == 0; });
+  return axis.path == KeyPath{"optimizer", "momentum"} &&
+         std::ranges::any_of(axis.values.json, [](const auto& value) { return value == 0; });
 }
 
 // Checks a search against the rest of its file.
