@@ -31,21 +31,14 @@ void Prefetcher::join() {
 
 std::optional<std::size_t> Prefetcher::next() {
   std::unique_lock lock(mutex_);
-  if (failure_) std::rethrow_exception(failure_);
   if (handed_out_ >= count_) return std::nullopt;
   if (released_ < handed_out_) {
-    slots_[slot_of(released_)].state = State::kEmpty;
-    ++released_;
+    slots_[slot_of(released_++)].is_made = false;
     may_make_.notify_one();
   }
-  Slot& slot = slots_[slot_of(handed_out_)];
-  wait_until(made_, lock, [&] { return slot.state != State::kEmpty; });
-  if (slot.state == State::kFailed) {
-    failure_ = slot.error;
-    count_ = 0;
-    may_make_.notify_all();
-    std::rethrow_exception(failure_);
-  }
+  const Slot& slot = slots_[slot_of(handed_out_)];
+  wait_until(made_, lock, [&] { return slot.is_made; });
+  if (slot.error) std::rethrow_exception(slot.error);
   return slot_of(handed_out_++);
 }
 
@@ -65,8 +58,7 @@ void Prefetcher::work() {
       error = std::current_exception();
     }
     lock.lock();
-    slot.state = error ? State::kFailed : State::kReady;
-    slot.error = std::move(error);
+    slot = {true, std::move(error)};
     made_.notify_one();  // only the thread that calls next() waits for it
   }
 }

@@ -38,10 +38,9 @@ class Prefetcher {
   std::optional<std::size_t> next();
 
  private:
-  enum class State { kEmpty, kReady, kFailed };
   struct Slot {
-    State state = State::kEmpty;
-    std::exception_ptr error;
+    bool is_made = false;
+    std::exception_ptr error;  // that make() has thrown
   };
 
   void work();
@@ -57,7 +56,6 @@ class Prefetcher {
   std::size_t started_ = 0;           // items that workers have claimed
   std::size_t handed_out_ = 0;        // items that next() has returned
   std::size_t released_ = 0;          // items whose slots are free again: handed_out_, or one less
-  std::exception_ptr failure_;        // that next() has thrown
   std::vector<std::thread> threads_;  // last: the threads use the members above
 };
 
