@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/data/readers/input_file.h"
 
 namespace sweep {
 
@@ -41,7 +42,7 @@ CleanedCache clean_cache(const fs::path& folder) {
       cleaned.bytes += bytes;
     }
     if (failed && failed != std::errc::no_such_file_or_directory)
-      throw IoError(it->path().string() + ": cannot remove: " + failed.message());
+      refuse<IoError>(it->path(), "cannot remove: {}", failed.message());
   }
   return cleaned;
 }

@@ -47,6 +47,12 @@ std::string mention(const NamedArray& array) {
   return array.where.ends_with(':') ? array.where.substr(0, array.where.size() - 1) : quoted_name(array.name);
 }
 
+// Throws DataError, "ARRAY PROBLEM".
+template <typename... Args>
+[[noreturn]] void refuse_array(const NamedArray& array, fmt::format_string<Args...> problem, Args&&... args) {
+  throw DataError(fmt::format("{} {}", array.where, fmt::format(problem, std::forward<Args>(args)...)));
+}
+
 struct ArrayPair {
   NamedArray* samples = nullptr;
   NamedArray* targets = nullptr;
@@ -75,9 +81,10 @@ bool channels_are_last(const NamedArray& array, ChannelOrder order) {
   // Few channels in front, or a square image after them, are channels first, unless there are 3 at the end.
   const bool looks_last = (c == 3 && b > 3) || (a > 4 && (c < std::min(a, b) || (a == b && b != c)));
   if (!looks_last) return false;
-  throw DataError(array.where + " has shape " + to_string(shape) +
-                  ": it does not say where the channels are; \"channels\": \"first\" means " +
-                  to_string(Shape{a, b, c}) + ", \"last\" " + to_string(Shape{c, a, b}));
+  refuse_array(
+      array,
+      "has shape {}: it does not say where the channels are; \"channels\": \"first\" means {}, \"last\" {}",
+      to_string(shape), to_string(Shape{a, b, c}), to_string(Shape{c, a, b}));
 }
 
 Shape sample_shape(const NamedArray& array, bool channels_last) {
@@ -92,8 +99,7 @@ Shape sample_shape(const NamedArray& array, bool channels_last) {
     case 4:
       return channels_last ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
     default:
-      throw DataError(array.where + " has shape " + to_string(s) +
-                      "; samples have 1 to 3 dimensions beside their number");
+      refuse_array(array, "has shape {}; samples have 1 to 3 dimensions beside their number", to_string(s));
   }
 }
 
@@ -111,10 +117,9 @@ SampleArray take_samples(NamedArray& array, MissingValues missing, bool channels
   if (wrong != floats.end()) {
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
     const bool infinite = std::isinf(*wrong);
-    throw DataError(array.where + " holds " + (infinite ? "infinity" : "NaN") + " in sample " +
-                    std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
-                    " (from 0)" +
-                    (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
+    refuse_array(array, "holds {} in sample {} (from 0){}", infinite ? "infinity" : "NaN",
+                 static_cast<std::size_t>(wrong - floats.begin()) / per_sample,
+                 infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature");
   }
   if (channels_last) move_channels(floats, array.shape);
   return std::move(floats);
@@ -128,8 +133,9 @@ bool holds_classes(const NamedArray& array, const DatasetSpec& spec) {
   if (!spec.targets.empty()) return false;
   const bool one_value = element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
   if (!spec.label.empty() && !one_value) {
-    throw DataError(array.where + " has shape " + to_string(array.shape) +
-                    ", but classes are one number per sample; numbers are named by \"target\"");
+    refuse_array(array,
+                 "has shape {}, but classes are one number per sample; numbers are named by \"target\"",
+                 to_string(array.shape));
   }
   return one_value && (!spec.label.empty() || !are_floats(array));
 }
@@ -140,15 +146,15 @@ std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t cou
   const auto add = [&](auto value) {
     if constexpr (std::is_floating_point_v<decltype(value)>) {
       if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
-        throw DataError(place(array) + "the label " + std::to_string(value) + " of sample " +
-                        std::to_string(classes.size()) +
-                        " (from 0) is not a whole number; numbers to be predicted are named by \"target\"");
+        throw DataError(
+            fmt::format("{}the label {:f} of sample {} (from 0) is not a whole number; numbers to be "
+                        "predicted are named by \"target\"",
+                        place(array), value, classes.size()));
       }
     }
     if (value < 0 || static_cast<std::int64_t>(value) >= count) {
-      throw DataError(place(array) + "label " + std::to_string(static_cast<std::int64_t>(value)) +
-                      " of sample " + std::to_string(classes.size()) + " (from 0) is out of range: 0 to " +
-                      std::to_string(count - 1));
+      throw DataError(fmt::format("{}label {} of sample {} (from 0) is out of range: 0 to {}", place(array),
+                                  static_cast<std::int64_t>(value), classes.size(), count - 1));
     }
     classes.push_back(static_cast<std::int32_t>(value));
   };
@@ -162,8 +168,8 @@ std::vector<float> take_values(NamedArray& array) {
   for (std::size_t i = 0; i < floats.size(); ++i) {
     if (std::isfinite(floats[i])) continue;
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
-    throw DataError(place(array) + "the target of sample " + std::to_string(i / per_sample) +
-                    " (from 0) is not a finite number");
+    throw DataError(fmt::format("{}the target of sample {} (from 0) is not a finite number", place(array),
+                                i / per_sample));
   }
   return floats;
 }
@@ -194,20 +200,20 @@ void check_same_form(const ArrayPair& train, const ArrayPair& other, const Datas
   for (const auto& [a, b] :
        {std::pair(train.samples, other.samples), std::pair(train.targets, other.targets)}) {
     if (!same(*a, *b)) {
-      throw DataError(b->where + " has shape " + to_string(b->shape) + ", but " + mention(*a) + " has " +
-                      to_string(a->shape));
+      refuse_array(*b, "has shape {}, but {} has {}", to_string(b->shape), mention(*a), to_string(a->shape));
     }
   }
   if (are_bytes(*train.samples) != are_bytes(*other.samples)) {
-    throw DataError(other.samples->where + " and " + mention(*train.samples) +
-                    ": one part holds bytes, another floats");
+    refuse_array(*other.samples, "and {}: one part holds bytes, another floats", mention(*train.samples));
   }
   const bool type_decides = spec.label.empty() && spec.targets.empty();
   if (type_decides && are_floats(*train.targets) != are_floats(*other.targets)) {
-    const bool floats = are_floats(*other.targets);
-    throw DataError(other.targets->where + " holds " + (floats ? "floats" : "integers") + ", but " +
-                    mention(*train.targets) + " holds " + (floats ? "integers" : "floats") +
-                    "; \"label\" or \"target\" says whether they are classes or numbers");
+    const char *theirs = "floats", *ours = "integers";
+    if (are_floats(*train.targets)) std::swap(theirs, ours);
+    refuse_array(
+        *other.targets,
+        "holds {}, but {} holds {}; \"label\" or \"target\" says whether they are classes or numbers", theirs,
+        mention(*train.targets), ours);
   }
 }
 
@@ -215,11 +221,10 @@ void check_array(const NamedArray& array) {
   if (!array.problem.empty()) throw DataError(array.problem);
   const bool is_positive = std::ranges::all_of(array.shape, [](std::int64_t extent) { return extent >= 1; });
   if (array.shape.empty() || !is_positive)
-    throw DataError(array.where + " holds no samples: its shape is " + to_string(array.shape));
+    refuse_array(array, "holds no samples: its shape is {}", to_string(array.shape));
   const std::size_t values = std::visit([](const auto& of_type) { return of_type.size(); }, array.values);
   if (values == element_count(array.shape)) return;
-  throw DataError(array.where + " has shape " + to_string(array.shape) + ", but holds " +
-                  std::to_string(values) + " values");
+  refuse_array(array, "has shape {}, but holds {} values", to_string(array.shape), values);
 }
 
 // The arrays of the parts, by their names.
@@ -230,8 +235,9 @@ struct FoundArrays {
 
 FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::string& name) {
   if (spec.targets.size() > 1) {
-    throw ConfigError("arrays have one target, which may hold several values per sample; " +
-                      std::to_string(spec.targets.size()) + " are named");
+    throw ConfigError(
+        fmt::format("arrays have one target, which may hold several values per sample; {} are named",
+                    spec.targets.size()));
   }
   const std::string wanted = lower_case(spec.targets.empty() ? spec.label : spec.targets.front());
   FoundArrays found{{}, wanted};
@@ -256,8 +262,8 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
       continue;
     }
     if (*slot != nullptr) {
-      throw DataError(name + ": both " + quoted_name((*slot)->name) + " and " + quoted_name(array.name) +
-                      " could be the " + (is_target ? "targets" : "samples"));
+      refuse(name, "both \"{}\" and \"{}\" could be the {}", (*slot)->name, array.name,
+             is_target ? "targets" : "samples");
     }
     *slot = &array;
     check_array(array);
@@ -265,11 +271,11 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
   const ArrayPair& train = found.parts[kTrainPart];
   if (train.samples == nullptr || train.targets == nullptr) {
     const bool samples = train.samples == nullptr;
-    throw DataError(name + ": has no array of " + (samples ? "samples" : "targets") + ", called " +
-                    (samples          ? "\"features\", \"x\" or \"x_train\""
-                     : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
-                                      : quoted_name(wanted)) +
-                    "; there are: " + names_of(data.arrays));
+    refuse(name, "has no array of {}, called {}; there are: {}", samples ? "samples" : "targets",
+           samples          ? "\"features\", \"x\" or \"x_train\""
+           : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
+                            : quoted_name(wanted),
+           names_of(data.arrays));
   }
   return found;
 }
@@ -288,17 +294,15 @@ void name_targets(const ArrayPair& train, const std::string& target_name, bool c
   for (std::size_t i = 0; !is_named && i < count; ++i)
     dataset.target_names.push_back(count == 1 ? target_name : target_name + " " + std::to_string(i));
   if (dataset.target_names.size() == count) return;
-  throw DataError(train.targets->where + " has " + std::to_string(count) + " numbers per sample, but " +
-                  std::to_string(dataset.target_names.size()) + " names");
+  refuse_array(*train.targets, "has {} numbers per sample, but {} names", count, dataset.target_names.size());
 }
 
 // `dataset` has the shape of a sample and the names of its classes.
 TensorDataset make_set(const ArrayPair& pair, bool classes, bool channels_last, const DatasetSpec& spec,
                        const Dataset& dataset) {
   if (pair.targets->shape.front() != pair.samples->shape.front()) {
-    throw DataError(pair.samples->where + " holds " + std::to_string(pair.samples->shape.front()) +
-                    " samples, but " + mention(*pair.targets) + " holds " +
-                    std::to_string(pair.targets->shape.front()) + " targets");
+    refuse_array(*pair.samples, "holds {} samples, but {} holds {} targets", pair.samples->shape.front(),
+                 mention(*pair.targets), pair.targets->shape.front());
   }
   TensorDataset set;
   set.shape = dataset.shape;
@@ -347,8 +351,8 @@ Dataset data_from_arrays(DataArrays data, const DatasetSpec& spec, const std::st
     const ArrayPair& pair = found.parts[p];
     if (pair.samples == nullptr && pair.targets == nullptr) continue;
     if (pair.samples == nullptr || pair.targets == nullptr) {
-      throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
-                      kPartsInWords[p] + " part");
+      refuse(name, "has only {} of the {} part", pair.samples == nullptr ? "targets" : "samples",
+             kPartsInWords[p]);
     }
     check_same_form(train, pair, spec);
     note_rounded_integers(*pair.samples, dataset.notes);
@@ -372,15 +376,12 @@ SampleArray samples_from_arrays(std::vector<NamedArray> arrays, MissingValues mi
   for (NamedArray& array : arrays) {
     if (&array == found || std::ranges::count(kSampleNames, split_name(lower_case(array.name)).first) == 0)
       continue;
-    if (found != nullptr) {
-      throw DataError(name + ": both " + quoted_name(found->name) + " and " + quoted_name(array.name) +
-                      " could be the samples");
-    }
+    if (found != nullptr)
+      refuse(name, "both \"{}\" and \"{}\" could be the samples", found->name, array.name);
     found = &array;
   }
   if (found == nullptr) {
-    throw DataError(
-        name + ": has no array of samples, called \"features\" or \"x\"; there are: " + names_of(arrays));
+    refuse(name, "has no array of samples, called \"features\" or \"x\"; there are: {}", names_of(arrays));
   }
   set_where(*found, name);
   check_array(*found);

@@ -1,5 +1,7 @@
 #include "core/data/data_loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -46,20 +48,20 @@ void gather(Array& to, const Array& all, std::size_t samples, std::span<const st
 
 void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
   if (steps.size() > kMaxAugmentSteps) {
-    throw ConfigError("augment has " + std::to_string(steps.size()) + " changes, at most " +
-                      std::to_string(kMaxAugmentSteps) + " are possible");
+    throw ConfigError(
+        fmt::format("augment has {} changes, at most {} are possible", steps.size(), kMaxAugmentSteps));
   }
   if (shape.size() != 3) {
-    throw ConfigError("augment changes images, [channels, height, width], but the samples are " +
-                      to_string(shape));
+    throw ConfigError(fmt::format("augment changes images, [channels, height, width], but the samples are {}",
+                                  to_string(shape)));
   }
   for (const AugmentStep& step : steps) {
     const bool has_amount = step.kind != AugmentKind::kHorizontalFlip;
     const std::int64_t most = std::min(shape[1], shape[2]);
     if (has_amount && (step.amount < 1 || step.amount > most)) {
-      throw ConfigError("augment: got " + std::to_string(step.amount) +
-                        " pixels of padding or size, want 1 to " + std::to_string(most) +
-                        ", the side of the images");
+      throw ConfigError(
+          fmt::format("augment: got {} pixels of padding or size, want 1 to {}, the side of the images",
+                      step.amount, most));
     }
   }
 }
@@ -141,20 +143,19 @@ class DataLoader::Implementation {
   void check() const {
     if (options_.batch_size == 0) throw ConfigError("batch_size must be at least 1, found 0");
     if (options_.num_workers < 0)
-      throw ConfigError("num_workers must be at least 0, found " + std::to_string(options_.num_workers));
+      throw ConfigError(fmt::format("num_workers must be at least 0, found {}", options_.num_workers));
     if (samples_.order && !samples_.set) throw ConfigError("an order of samples without their set");
     const std::size_t size = samples_.order ? samples_.order->size()
                              : samples_.set ? samples_.set->size()
                                             : 0;
     if (samples_.first > size || samples_.count > size - samples_.first) {
-      throw ConfigError("samples " + std::to_string(samples_.first) + " to " +
-                        std::to_string(samples_.first + samples_.count) + " were asked of a data set of " +
-                        std::to_string(size));
+      throw ConfigError(fmt::format("samples {} to {} were asked of a data set of {}", samples_.first,
+                                    samples_.first + samples_.count, size));
     }
     if (samples_.order && samples_.set &&
         std::ranges::any_of(*samples_.order, [&](std::uint32_t row) { return row >= samples_.set->size(); }))
-      throw ConfigError("the order of the samples has a row beyond the data set's " +
-                        std::to_string(samples_.set->size()));
+      throw ConfigError(
+          fmt::format("the order of the samples has a row beyond the data set's {}", samples_.set->size()));
     if (size > std::numeric_limits<std::uint32_t>::max())
       throw ConfigError("a data set may have at most 2^32 - 1 samples");
     if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);
@@ -186,7 +187,7 @@ class DataLoader::Implementation {
                             fill(buffers_[slot], batch);
                           });
     } catch (const Error& error) {
-      throw ConfigError("num_workers = " + std::to_string(options_.num_workers) + ": " + error.what());
+      throw ConfigError(fmt::format("num_workers = {}: {}", options_.num_workers, error.what()));
     }
   }
 

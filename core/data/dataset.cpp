@@ -1,7 +1,6 @@
 #include "core/data/dataset.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "core/data/known_datasets.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/readers.h"
+#include "core/data/sample_format.h"
 
 namespace sweep {
 namespace {
@@ -24,7 +24,7 @@ std::string known_content(std::string_view sha256) {
     const auto found = std::ranges::find(known.digests, sha256);
     if (found == known.digests.end()) continue;
     const auto place = static_cast<std::size_t>(found - known.digests.begin());
-    return std::string(known.files[place]) + " of " + quoted_name(known.name);
+    return fmt::format("{} of \"{}\"", known.files[place], known.name);
   }
   return "";
 }
@@ -34,26 +34,24 @@ void check_against_known(const Dataset& dataset, const DatasetSpec& spec, const 
   for (std::size_t i = 0; i < std::min(dataset.files.size(), known.digests.size()); ++i) {
     const auto& [path, sha256] = dataset.files[i];
     if (sha256 == known.digests[i]) continue;
-    if (const std::string other = known_content(sha256); !other.empty()) {
-      throw DataError(path.string() + ": has the content of " + other + ", expected " +
-                      std::string(known.files[i]) + " of " + quoted_name(known.name));
-    }
-    throw DataError(path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
-                    ": the SHA-256 of its content is " + sha256 + ", expected " +
-                    std::string(known.digests[i]) + ". A data set of your own needs another name");
+    if (const std::string other = known_content(sha256); !other.empty())
+      refuse(path, "has the content of {}, expected {} of \"{}\"", other, known.files[i], known.name);
+    refuse(
+        path,
+        "well-formed, but not a file of \"{}\": the SHA-256 of its content is {}, expected {}. A data set of "
+        "your own needs another name",
+        known.name, sha256, known.digests[i]);
   }
   // `sweep plan` counts on this number for a set that is found by its name.
   if (spec.path.empty() && dataset.train.set->size() != known.train_samples) {
-    throw DataError(source + ": holds " + std::to_string(dataset.train.set->size()) +
-                    " samples to train on, but " + quoted_name(known.name) + " has " +
-                    std::to_string(known.train_samples));
+    refuse(source, "holds {} samples to train on, but \"{}\" has {}", dataset.train.set->size(), known.name,
+           known.train_samples);
   }
 }
 
 void check_options(const DatasetSpec& spec, const DataFormat& format, const std::string& source) {
   const auto refuse = [&](const char* option, const char* meaning) {
-    throw ConfigError(std::string(option) + " " + meaning + ", but " + source + " is in format " +
-                      quoted_name(format.name));
+    throw ConfigError(fmt::format("{} {}, but {} is in format \"{}\"", option, meaning, source, format.name));
   };
   if (spec.resize && !format.decodes_images) refuse("resize", "is for images that are decoded");
   if (spec.grayscale && !format.decodes_images) refuse("grayscale", "is for images that are decoded");
@@ -70,26 +68,6 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
   if (spec.unknown != DatasetSpec{}.unknown && !format.is_table) refuse("unknown", of_a_table);
   if (!spec.categorical.empty() && !format.is_table) refuse("categorical", of_a_table);
   if (!spec.ignore.empty() && !format.is_table) refuse("ignore", of_a_table);
-}
-
-void check_transform(const InputTransform& transform, const Shape& shape) {
-  const auto channels = static_cast<std::size_t>(shape.front());
-  const std::string unit = shape.size() == 1 ? "feature" : "channel";
-  if (transform.mean.size() != transform.std.size() ||
-      (!transform.mean.empty() && transform.mean.size() != channels)) {
-    throw ConfigError("normalize has " + std::to_string(transform.mean.size()) + " means and " +
-                      std::to_string(transform.std.size()) + " standard deviations, but the " +
-                      (shape.size() == 1 ? "samples have " : "images have ") + counted(channels, unit) +
-                      ": give one of each per " + unit);
-  }
-  for (const float mean : transform.mean) {
-    if (!std::isfinite(mean)) throw ConfigError("normalize: mean must be a finite number");
-  }
-  for (const float std : transform.std) {
-    if (!std::isfinite(std) || std <= 0) {
-      throw ConfigError("normalize: std must be greater than 0, found " + std::to_string(std));
-    }
-  }
 }
 
 // `spec` as data_from_arrays() takes it for a source in `format`.
@@ -115,7 +93,7 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
     source = find_dataset(spec.name, wanted);
   } else if (fs::status(source, error).type() == fs::file_type::not_found &&
              source.string().find_first_of("*?[") == std::string::npos) {
-    throw DataError(source.string() + ": no data set there: no such file or directory");
+    refuse(source, "no data set there: no such file or directory");
   }
   const std::string name = source.string();
   const std::vector<fs::path> paths = expand_source(name);
@@ -129,8 +107,10 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
   const DatasetSpec described = resolved(spec, format);
   if (spec.split_seed != 0 && described.split != SplitMethod::kRandom &&
       described.split != SplitMethod::kStratified) {
-    throw ConfigError("split_seed is for \"split\": \"random\" or \"stratified\", but the last samples of " +
-                      name + " are split off: set \"split\", or leave \"split_seed\" out");
+    throw ConfigError(fmt::format(
+        "split_seed is for \"split\": \"random\" or \"stratified\", but the last samples of {} are "
+        "split off: set \"split\", or leave \"split_seed\" out",
+        name));
   }
   Dataset dataset;
   try {
@@ -140,7 +120,7 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
     if (known != nullptr) check_against_known(dataset, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;
-    throw DataError(std::string(failure.what()) + ". To get the right files, " + how_to_get(*known) + ".");
+    throw DataError(fmt::format("{}. To get the right files, {}.", failure.what(), how_to_get(*known)));
   }
   dataset.source = source;
   dataset.format = format.name;

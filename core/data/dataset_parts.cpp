@@ -26,13 +26,15 @@ std::size_t part_size(const std::string& key, const std::variant<std::size_t, do
   if (const auto* count = std::get_if<std::size_t>(&size)) return *count;
   const double fraction = std::get<double>(size);
   if (!(fraction >= 0 && fraction < 1)) {
-    throw ConfigError(key + " as a fraction must be at least 0 and less than 1, found " +
-                      std::to_string(fraction));
+    throw ConfigError(
+        fmt::format("{} as a fraction must be at least 0 and less than 1, found {:f}", key, fraction));
   }
   const auto samples = static_cast<std::size_t>(static_cast<double>(total) * fraction);
   if (samples == 0 && fraction > 0) {
-    throw ConfigError(key + " as a fraction is less than one of the " + counted(total, "training sample") +
-                      ", found " + std::to_string(fraction) + ": give a larger one, or a number of samples");
+    throw ConfigError(fmt::format(
+        "{} as a fraction is less than one of the {}, found {:f}: give a larger one, or a number of "
+        "samples",
+        key, counted(total, "training sample"), fraction));
   }
   return samples;
 }
@@ -49,18 +51,20 @@ Sizes split_sizes(const SourceParts& parts, const DatasetSpec& spec) {
     sizes[part] = part_size(key, part == kTestPart ? spec.test : spec.validation, total);
     if (sizes[part] == 0) continue;
     if (parts[part]) {
-      throw ConfigError(key + " takes samples from the training set, but " + quoted_name(spec.name) +
-                        " has a " + key + " set of its own: leave \"" + key + "\" out");
+      throw ConfigError(fmt::format(
+          "{0} takes samples from the training set, but \"{1}\" has a {0} set of its own: leave \"{0}\" out",
+          key, spec.name));
     }
     keys += (keys.empty() ? "" : " and ") + key;
     counts += (counts.empty() ? "" : " and ") + std::to_string(sizes[part]);
   }
   const auto& [train, validation, test] = sizes;  // Each may be close to the largest number there is.
   if (validation >= total || test >= total - validation) {
-    throw ConfigError(keys + (validation > 0 && test > 0 ? " take " : " takes ") + counts +
-                      " samples, but the training set of " + quoted_name(spec.name) + " has " +
-                      std::to_string(total) + ": nothing is left to train on; at most " +
-                      std::to_string(total - 1) + " are possible");
+    throw ConfigError(fmt::format(
+        "{} {} {} samples, but the training set of \"{}\" has {}: nothing is left to train on; at most {} "
+        "are "
+        "possible",
+        keys, validation > 0 && test > 0 ? "take" : "takes", counts, spec.name, total, total - 1));
   }
   sizes[kTrainPart] = total - validation - test;
   return sizes;
@@ -120,8 +124,10 @@ Order split_order(const TensorDataset& train, std::size_t classes, const Sizes& 
                   const DatasetSpec& spec) {
   if (spec.split == SplitMethod::kAuto || spec.split == SplitMethod::kEnd) return nullptr;
   if (spec.split == SplitMethod::kStratified && is_regression(train.targets)) {
-    throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
-                      quoted_name(spec.name) + " are numbers: \"random\" is possible");
+    throw ConfigError(
+        fmt::format("split \"stratified\" takes the same part of every class, but the targets of \"{}\" are "
+                    "numbers: \"random\" is possible",
+                    spec.name));
   }
   std::vector<std::uint32_t> rows = random_order(train.size(), spec);
   if (spec.split == SplitMethod::kStratified) rows = stratified_order(train.labels(), classes, sizes, rows);
@@ -135,10 +141,10 @@ bool has_missing(const TensorDataset& set) {
 
 std::string place_of_feature(const Dataset& dataset, std::size_t feature) {
   for (const FeatureColumn& column : dataset.columns) {
-    if (feature < column.features()) return "column " + quoted_name(column.name);
+    if (feature < column.features()) return fmt::format("column \"{}\"", column.name);
     feature -= column.features();
   }
-  return "feature " + std::to_string(feature) + " (from 0)";
+  return fmt::format("feature {} (from 0)", feature);
 }
 
 // Fills missing values with the fill values of `dataset`; if it has none, sets them to the means over samples
@@ -155,9 +161,10 @@ void fill_missing_values(SourceParts& parts, MissingValues missing, std::span<co
     const auto empty = static_cast<std::size_t>(
         std::ranges::find_if(means, [](float mean) { return std::isnan(mean); }) - means.begin());
     if (empty < means.size()) {
-      throw DataError(place_of_feature(dataset, empty) + " of " + quoted_name(dataset.name) +
-                      " has no value in the training samples, so there is no mean for missing ones: " +
-                      (dataset.columns.empty() ? "leave it out" : "list it under \"ignore\""));
+      throw DataError(fmt::format(
+          "{} of \"{}\" has no value in the training samples, so there is no mean for missing ones: {}",
+          place_of_feature(dataset, empty), dataset.name,
+          dataset.columns.empty() ? "leave it out" : "list it under \"ignore\""));
     }
   }
   for (std::optional<TensorDataset>& set : parts)
@@ -190,10 +197,9 @@ void note_untrained_classes(const TensorDataset& train, std::span<const std::uin
   for (std::size_t c = 0; c < is_trained.size(); ++c)
     if (!is_trained[c]) untrained.push_back(dataset.class_names[c]);
   if (untrained.empty()) return;
-  dataset.notes.push_back(
-      quoted_name(dataset.name) + ": no sample is left to train on of the classes " +
-      listed_names(untrained, 20) +
-      (can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
+  dataset.notes.push_back(fmt::format(
+      "\"{}\": no sample is left to train on of the classes {}{}", dataset.name, listed_names(untrained, 20),
+      can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
 }
 
 }  // namespace

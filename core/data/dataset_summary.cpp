@@ -58,11 +58,11 @@ std::vector<std::string> dataset_remarks(const Dataset& dataset) {
   std::vector<std::string> remarks;
   if (!dataset.skipped.empty()) {
     const std::size_t count = dataset.skipped.size();
-    std::string line = "data set " + quoted_name(dataset.name) + ": " + counted(count, "file") +
-                       (count == 1 ? " was skipped: " : " were skipped: ");
+    std::string line = fmt::format("data set \"{}\": {} {} skipped: ", dataset.name, counted(count, "file"),
+                                   count == 1 ? "was" : "were");
     for (std::size_t i = 0; i < std::min(count, kMaxShown); ++i) {
-      const SkippedFile& file = dataset.skipped[i];
-      line += (i > 0 ? "; " : "") + printable_line(file.path.string() + " (" + file.reason + ")");
+      const auto& [path, reason, unread] = dataset.skipped[i];
+      line += (i > 0 ? "; " : "") + printable_line(fmt::format("{} ({})", path.string(), reason));
     }
     if (count > kMaxShown) line += "; … run.json lists all of them";
     remarks.push_back(std::move(line));

@@ -24,8 +24,8 @@ constexpr std::size_t kPieceBytes = 256 << 10;
 CommandResult run_needed(const std::vector<std::string>& words, const std::function<bool()>& goes_on) {
   CommandResult result = run_command(words, goes_on);
   if (!result.started) {
-    throw DataError("the program " + words.front() +
-                    " is needed and not in PATH. Install it with `apt-get install " + words.front() + "`");
+    throw DataError(fmt::format(
+        "the program {0} is needed and not in PATH. Install it with `apt-get install {0}`", words.front()));
   }
   return result;
 }
@@ -126,13 +126,10 @@ bool download(const std::string& url, const fs::path& path, const FetchOptions& 
   const CommandResult outcome = run_curl(url, path, options.most_bytes, goes_on);
   goes_on();  // A small file may be there before it was asked for the first time.
   if (ended) return false;
-  if (too_large || outcome.code == kTooLarge) {
-    throw DataError(url + ": has more than " + std::to_string(options.most_bytes) +
-                    " bytes, which is the most that is allowed");
-  }
-  if (outcome.code == kCannotWrite)
-    throw IoError(path.string() + ": cannot write: " + first_line(outcome.err));
-  if (outcome.code != 0) throw DataError(url + ": " + problem_of(outcome));
+  if (too_large || outcome.code == kTooLarge)
+    refuse(url, "has more than {} bytes, which is the most that is allowed", options.most_bytes);
+  if (outcome.code == kCannotWrite) refuse<IoError>(path, "cannot write: {}", first_line(outcome.err));
+  if (outcome.code != 0) refuse(url, "{}", problem_of(outcome));
   return true;
 }
 
@@ -147,18 +144,18 @@ void unpack_tar(const fs::path& archive, std::span<const std::string_view> names
                                     "--no-anchored", "--no-same-owner"};
   words.insert(words.end(), names.begin(), names.end());
   const CommandResult outcome = run_needed(words, [] { return true; });
-  if (outcome.code != 0) throw DataError(url + ": cannot be unpacked: " + first_line(outcome.err));
+  if (outcome.code != 0) refuse(url, "cannot be unpacked: {}", first_line(outcome.err));
   for (const std::string_view name : names) {
     std::error_code error;
     if (!fs::is_regular_file(fs::symlink_status(folder / name, error)))
-      throw DataError(url + ": the archive has no file " + std::string(name));
+      refuse(url, "the archive has no file {}", name);
   }
 }
 
 void make_directories(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) throw IoError(directory.string() + ": cannot create: " + error.message());
+  if (error) refuse<IoError>(directory, "cannot create: {}", error.message());
 }
 
 // Where the folder begins that is made beside `directory`, on the same file system, for what is not checked
@@ -178,9 +175,8 @@ fs::path prepare_staging(const fs::path& directory) {
 }
 
 void check_digest(const std::string& url, const std::string& digest, std::string_view expected) {
-  if (digest == expected) return;
-  throw DataError(url + ": is not the published file: its SHA-256 is " + digest + ", expected " +
-                  std::string(expected));
+  if (digest != expected)
+    refuse(url, "is not the published file: its SHA-256 is {}, expected {}", digest, expected);
 }
 
 // The SHA-256 of what a file holds, decompressed. Messages name the URL: the path is one that nobody has
@@ -201,7 +197,7 @@ void place(const KnownDataset& known, const std::vector<fs::path>& files, const 
   std::error_code error;
   for (const fs::path& file : files) {
     fs::rename(file, directory / file.filename(), error);
-    if (error) throw IoError((directory / file.filename()).string() + ": cannot replace: " + error.message());
+    if (error) refuse<IoError>(directory / file.filename(), "cannot replace: {}", error.message());
   }
   if (known.archive.name.empty()) {
     for (const std::string_view name : known.files) fs::remove(directory / name, error);
@@ -215,14 +211,14 @@ std::vector<std::string> dataset_urls(const KnownDataset& known, const std::stri
   std::string start(known.source);
   if (!mirror.empty()) {
     if (!mirror.starts_with("https://") && !mirror.starts_with("file://")) {
-      throw ConfigError("SWEEP_DATA_MIRROR: got \"" + mirror +
-                        "\", want the beginning of a URL, https://… or file:///…");
+      refuse<ConfigError>("SWEEP_DATA_MIRROR",
+                          "got \"{}\", want the beginning of a URL, https://… or file:///…", mirror);
     }
-    start = mirror + (mirror.ends_with('/') ? "" : "/") + std::string(known.name) + "/";
+    start = fmt::format("{}{}{}/", mirror, mirror.ends_with('/') ? "" : "/", known.name);
   }
   if (!known.archive.name.empty()) return {start + std::string(known.archive.name)};
   std::vector<std::string> urls;
-  for (const std::string_view name : known.files) urls.push_back(start + std::string(name) + ".gz");
+  for (const std::string_view name : known.files) urls.push_back(fmt::format("{}{}.gz", start, name));
   return urls;
 }
 

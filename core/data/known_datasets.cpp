@@ -110,13 +110,14 @@ std::string expected_files(const KnownDataset& known) {
   text += known.digests.empty() ? ":" : ", with the SHA-256 of their content:";
   const std::size_t width = std::ranges::max(known.files, {}, &std::string_view::size).size();
   for (std::size_t i = 0; i < known.files.size(); ++i) {
-    const std::string name(known.files[i]);
-    text += "\n  " + name;
-    if (!known.digests.empty()) text.append(width - name.size() + 2, ' ').append(known.digests[i]);
+    if (known.digests.empty())
+      text += fmt::format("\n  {}", known.files[i]);
+    else
+      text += fmt::format("\n  {:{}}  {}", known.files[i], width, known.digests[i]);
   }
   if (known.archive.name.empty()) return text;
-  return text + "\nThey are in " + std::string(known.source) + std::string(known.archive.name) +
-         ", whose SHA-256 is " + std::string(known.archive.sha256);
+  return fmt::format("{}\nThey are in {}{}, whose SHA-256 is {}", text, known.source, known.archive.name,
+                     known.archive.sha256);
 }
 
 }  // namespace
@@ -138,9 +139,8 @@ const KnownDataset* find_known_dataset(std::string_view name) {
 }
 
 std::string how_to_get(const KnownDataset& known) {
-  std::string text = "run `sweep data get " + std::string(known.name) + "`";
-  if (!known.package.empty()) text += " or `apt-get install " + std::string(known.package) + "`";
-  return text;
+  return fmt::format("run `sweep data get {}`", known.name) +
+         (known.package.empty() ? "" : fmt::format(" or `apt-get install {}`", known.package));
 }
 
 fs::path user_dataset_place(const std::string& name) {
@@ -165,26 +165,30 @@ std::vector<DatasetPlace> dataset_places(const std::string& name) {
 
 fs::path find_dataset(const std::string& name, std::string_view format) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw ConfigError("the data set's name " + quoted_name(name) +
-                      " cannot be looked for: it must be a plain name such as " +
-                      quoted_name(known_datasets().front().name) + ", or come with a path");
+    throw ConfigError(
+        fmt::format("the data set's name \"{}\" cannot be looked for: it must be a plain name such as "
+                    "\"{}\", or come with a path",
+                    name, known_datasets().front().name));
   }
-  std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
+  std::string message = fmt::format("data set \"{}\" not found. Looked in:\n", name);
   for (const DatasetPlace& place : dataset_places(name)) {
     const std::string reason =
         place.path.empty() ? "SWEEP_DATA is not set" : missing_reason(place.path, format);
     if (reason.empty()) return place.path;
-    message += "  " + place.shown + ": " + reason + "\n";
+    message += fmt::format("  {}: {}\n", place.shown, reason);
   }
   const KnownDataset* known = find_known_dataset(name);
   if (known != nullptr) {
-    message += "To get it, " + how_to_get(*known) + ", or train with --yes; or";
+    message += fmt::format("To get it, {}, or train with --yes; or", how_to_get(*known));
   } else {
     const std::string question = did_you_mean(nearest_name(name, known_dataset_names()), "Did");
     message += question.empty() ? "Either" : question + " Otherwise";
   }
-  message += " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
-             quoted_name(name) + ", or give the data set a \"path\".";
+  message += fmt::format(
+      " put its files into one of these directories, or set SWEEP_DATA to the directory that holds \"{}\", "
+      "or give "
+      "the data set a \"path\".",
+      name);
   throw DataError(known != nullptr ? message + expected_files(*known) : message);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/readers/input_file.h"
 #include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {
@@ -23,13 +24,12 @@ TensorHeader header_of(const std::filesystem::path& path, const TensorFileView& 
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
   for (const TensorView& tensor : file.tensors) {
-    const std::string where = path.string() + ": tensor \"" + tensor.name + "\"";
-    if (tensor.name == kTensorMetadata) throw DataError(where + ": the format reserves this name");
-    if (!names.insert(tensor.name).second) throw DataError(where + ": the name is used twice");
-    if (tensor.values.size() != element_count(tensor.shape)) {
-      throw DataError(where + ": has " + std::to_string(tensor.values.size()) + " values, its shape " +
-                      to_string(tensor.shape) + " needs " + std::to_string(element_count(tensor.shape)));
-    }
+    const std::string where = fmt::format("{}: tensor \"{}\"", path.string(), tensor.name);
+    if (tensor.name == kTensorMetadata) refuse(where, "the format reserves this name");
+    if (!names.insert(tensor.name).second) refuse(where, "the name is used twice");
+    if (const std::size_t needed = element_count(tensor.shape); tensor.values.size() != needed)
+      refuse(where, "has {} values, its shape {} needs {}", tensor.values.size(), to_string(tensor.shape),
+             needed);
     const std::uint64_t end = offset + tensor.values.size() * sizeof(float);
     header.tensors.push_back({tensor.name, TensorType::kF32, tensor.shape, offset, end});
     offset = end;
@@ -94,14 +94,14 @@ void write_safetensors(const std::filesystem::path& path, const TensorFileView& 
   try {
     append_header(start, file, header);
   } catch (const Json::exception& error) {
-    throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
+    refuse(path, "a tensor's name or the metadata is not valid UTF-8: {}", error.what());
   }
   // Spaces align the data.
   start.resize((start.size() + kTensorLengthBytes - 1) / kTensorLengthBytes * kTensorLengthBytes, ' ');
   const std::uint64_t header_bytes = start.size() - kTensorLengthBytes;
   if (header_bytes > kMaxTensorHeaderBytes) {
-    throw DataError(path.string() + ": its header would have " + std::to_string(header_bytes) +
-                    " bytes, at most " + std::to_string(kMaxTensorHeaderBytes) + " are allowed");
+    refuse(path, "its header would have {} bytes, at most {} are allowed", header_bytes,
+           kMaxTensorHeaderBytes);
   }
   std::memcpy(start.data(), &header_bytes, kTensorLengthBytes);
   std::vector<std::string_view> parts = {start};

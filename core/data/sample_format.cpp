@@ -30,13 +30,7 @@ void check(const SampleFormat& format) {
   }
   require(format.class_names.empty() != format.target_names.empty(), "it has neither classes nor targets");
   const auto channels = static_cast<std::size_t>(format.shape.front());
-  const InputTransform& transform = format.transform;
-  require(transform.mean.size() == transform.std.size() &&
-              (transform.mean.empty() || transform.mean.size() == channels),
-          "its normalisation is for another number of channels");
-  require(std::ranges::all_of(transform.mean, [](float mean) { return std::isfinite(mean); }) &&
-              std::ranges::all_of(transform.std, [](float std) { return std::isfinite(std) && std > 0; }),
-          "its normalisation is not of finite numbers");
+  check_transform(format.transform, format.shape);
   require(format.fill_values.empty() || format.fill_values.size() == channels,
           "its fill values are for another number of channels");
   require(std::ranges::all_of(format.fill_values, [](float value) { return std::isfinite(value); }),
@@ -100,32 +94,50 @@ SampleFormat sample_format_from_json(const Json& json, std::string_view where) {
   try {
     return from_json(json);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(std::string(where) + ": not a description of samples: " + json_reason(error));
-  } catch (const DataError& error) {
-    throw DataError(std::string(where) + ": not a description of samples: " + error.what());
+    refuse(where, "not a description of samples: {}", json_reason(error));
+  } catch (const Error& error) {
+    refuse(where, "not a description of samples: {}", error.what());
+  }
+}
+
+void check_transform(const InputTransform& transform, const Shape& shape) {
+  const auto channels = static_cast<std::size_t>(shape.front());
+  const std::string unit = shape.size() == 1 ? "feature" : "channel";
+  if (transform.mean.size() != transform.std.size() ||
+      (!transform.mean.empty() && transform.mean.size() != channels)) {
+    throw ConfigError(fmt::format(
+        "normalize has {} means and {} standard deviations, but the {} have {}: give one of each per {}",
+        transform.mean.size(), transform.std.size(), shape.size() == 1 ? "samples" : "images",
+        counted(channels, unit), unit));
+  }
+  for (const float mean : transform.mean) {
+    if (!std::isfinite(mean)) throw ConfigError("normalize: mean must be a finite number");
+  }
+  for (const float std : transform.std) {
+    if (!std::isfinite(std) || std <= 0)
+      throw ConfigError(fmt::format("normalize: std must be greater than 0, found {:f}", std));
   }
 }
 
 void check_trained_shape(const Shape& shape, const Shape& trained, const std::string& name) {
   if (shape == trained) return;
-  throw DataError(name + ": its samples are " + to_string(shape) +
-                  ", those that the network was trained on " + to_string(trained));
+  refuse(name, "its samples are {}, those that the network was trained on {}", to_string(shape),
+         to_string(trained));
 }
 
 void check_fits(const Dataset& dataset, const SampleFormat& trained, const std::string& name) {
   check_trained_shape(dataset.shape, trained.shape, name);
   if (dataset.bytes != trained.bytes) {
     const char *bytes = "bytes (uint8)", *floats = "numbers that are not uint8";
-    throw DataError(name + ": its samples are " + (dataset.bytes ? bytes : floats) +
-                    ", those that the network was trained on " + (trained.bytes ? bytes : floats));
+    refuse(name, "its samples are {}, those that the network was trained on {}",
+           dataset.bytes ? bytes : floats, trained.bytes ? bytes : floats);
   }
   const std::size_t numbers = dataset.target_names.size(), wanted = trained.target_names.size();
   if (numbers == wanted) return;
   const auto targets = [](std::size_t count) {
     return count == 0 ? "classes" : counted(count, "number") + " per sample";
   };
-  throw DataError(name + ": its targets are " + targets(numbers) + ", but the network was trained on " +
-                  targets(wanted));
+  refuse(name, "its targets are {}, but the network was trained on {}", targets(numbers), targets(wanted));
 }
 
 void renumber_classes(TensorDataset& set, const std::vector<std::string>& names,
@@ -135,9 +147,11 @@ void renumber_classes(TensorDataset& set, const std::vector<std::string>& names,
   for (const std::string& class_name : names) {
     const auto found = std::ranges::find(trained, class_name);
     if (found == trained.end()) {
-      throw DataError(name + ": class " + quoted_name(class_name) +
-                      " was not there in training; the network knows: " + listed_names(trained, 20) +
-                      ". Leave out its samples, or train on all classes");
+      refuse(name,
+             "class \"{}\" was not there in training; the network knows: {}. Leave out its samples, or train "
+             "on all "
+             "classes",
+             class_name, listed_names(trained, 20));
     }
     numbers.push_back(static_cast<std::int32_t>(found - trained.begin()));
   }

@@ -14,6 +14,10 @@ nlohmann::ordered_json to_json(const SampleFormat& format);
 /// The inverse. Throws DataError, which `where` begins, if `json` is no such description.
 SampleFormat sample_format_from_json(const nlohmann::ordered_json& json, std::string_view where);
 
+/// Throws ConfigError unless `transform` is empty or has a finite mean and a deviation above 0 for each
+/// channel of samples of `shape`.
+void check_transform(const InputTransform& transform, const Shape& shape);
+
 /// Throws DataError unless samples of `shape` are those of a network that was trained on `trained`. `name`
 /// begins the message, as below.
 void check_trained_shape(const Shape& shape, const Shape& trained, const std::string& name);

@@ -23,11 +23,11 @@ constexpr std::size_t kPicturesAtOnce = 512;
 // A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
 void check_type(bool bytes, const SampleFormat& format, const std::string& name) {
   if (bytes == format.bytes) return;
-  throw DataError(name + (bytes
-                              ? ": holds bytes (uint8), but the network was trained on float32 samples; give "
-                                "an array of float32 with the scale of the training data"
-                              : ": holds numbers that are not uint8, but the network was trained on bytes; "
-                                "give an array of uint8, 0 to 255, as the training data"));
+  refuse(name, "holds {}",
+         bytes ? "bytes (uint8), but the network was trained on float32 samples; give an array "
+                 "of float32 with the scale of the training data"
+               : "numbers that are not uint8, but the network was trained on bytes; give an array "
+                 "of uint8, 0 to 255, as the training data");
 }
 
 // Why the network cannot take pictures; "" if it can.
@@ -36,8 +36,9 @@ std::string why_no_pictures(const SampleFormat& format) {
   if (format.shape.size() != 3) return samples + ", not on pictures";
   const std::int64_t channels = format.shape.front();
   if (channels != 1 && channels != 3) {
-    return samples + ", but a picture has 1 or 3 channels, not " + std::to_string(channels) +
-           "; give an array (.npy, .npz, safetensors)";
+    return fmt::format(
+        "{}, but a picture has 1 or 3 channels, not {}; give an array (.npy, .npz, safetensors)", samples,
+        channels);
   }
   if (format.bytes) return "";
   return samples + " of float32, whose scale a picture does not have; give an array of float32";
@@ -63,8 +64,8 @@ void read_samples(const fs::path& path, const DataFormat& row, const SampleForma
     fill_missing(floats->edit(), format.shape, format.fill_values);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < value_count(samples) / element_count(format.shape); ++i) {
-    names.push_back(path.string() + (data.lines.empty() ? "[" + std::to_string(i) + "]"
-                                                        : ":" + std::to_string(data.lines[i])));
+    names.push_back(data.lines.empty() ? fmt::format("{}[{}]", path.string(), i)
+                                       : fmt::format("{}:{}", path.string(), data.lines[i]));
   }
   take(std::move(samples), std::move(names));
 }
@@ -81,15 +82,14 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
                const std::function<void(SkippedFile)>& skip) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
+  if (!fs::exists(status)) refuse(path, "no such file");
   open_regular_file(path);  // says why it cannot be read
   const DataFormat* row = recognise_format(path);
   const bool is_array = row != nullptr && !row->is_table;
-  if (!is_array && starts_image(first_bytes(path, 32)))
-    throw DataError(path.string() + ": " + why_no_pictures(format));
+  if (!is_array && starts_image(first_bytes(path, 32))) refuse(path, "{}", why_no_pictures(format));
   if (!is_array && !format.columns.empty()) row = &require_format("csv");
   if (is_array || !format.columns.empty()) return read_samples(path, *row, format, take, skip);
-  throw DataError(path.string() + ": the network takes " + wanted_files(format));
+  refuse(path, "the network takes {}", wanted_files(format));
 }
 
 // Decodes `pictures`, which follow each other, together, and leaves none there.

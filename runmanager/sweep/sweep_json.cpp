@@ -35,7 +35,7 @@ Json sweep_json(const Sweep& sweep, const Json& program) {
 std::string checksum_of(const Json& json) {
   const std::string text = json_text(json);
   Sha256 sha256;
-  sha256.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  sha256.update(text);
   return sha256.finish();
 }
 

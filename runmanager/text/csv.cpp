@@ -40,7 +40,7 @@ std::vector<std::vector<std::string>> parse_csv_text(std::string_view text, std:
     text.remove_prefix(count);
     return count;
   };
-  CsvRows rows(read, std::string(where));
+  CsvRows rows({read, text.size(), std::string(where)});
   std::vector<std::vector<std::string>> all;
   while (rows.next()) all.push_back(rows.fields());
   return all;

@@ -68,12 +68,12 @@ constexpr TypeRow kTypeRows[] = {
 void check_values(const std::uint8_t* values, std::size_t count, TensorType type, const ByteSource& source) {
   for (std::size_t i = 0; type == TensorType::kU64 && i < count; ++i) {
     if (load<std::int64_t>(values + i * sizeof(std::int64_t)) < 0)
-      source.fail("holds an integer of more than 63 bits");
+      refuse(source.name, "holds an integer of more than 63 bits");
   }
   for (std::size_t i = 0; type == TensorType::kF64 && i < count; ++i) {
     const auto value = load<double>(values + i * sizeof(double));
     if (std::isfinite(value) && std::isinf(static_cast<float>(value)))
-      source.fail("holds " + std::to_string(value) + ", which is too large for float32");
+      refuse(source.name, "holds {:f}, which is too large for float32", value);
   }
 }
 
@@ -104,9 +104,8 @@ class FortranOrder {
 
 void read_whole(const ByteSource& source, const ArrayLayout& layout, std::span<std::uint8_t> out) {
   if (source.read(out) == out.size()) return;
-  source.fail("is cut short: its header promises " + to_string(layout.shape) + " = " +
-              std::to_string(element_count(layout.shape)) + " values of " +
-              std::to_string(row_of(layout.type).bytes) + " bytes");
+  refuse(source.name, "is cut short: its header promises {} = {} values of {} bytes", to_string(layout.shape),
+         element_count(layout.shape), row_of(layout.type).bytes);
 }
 
 // The values as T: std::uint8_t for bytes, else float or std::int64_t.
@@ -143,9 +142,6 @@ std::vector<T> read_values(const ByteSource& source, const ArrayLayout& layout, 
 
 std::span<const TypeRow> type_rows() { return kTypeRows; }
 
-void ByteSource::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
-void ByteSource::refuse(const std::string& problem) const { throw UnusableArray(name + ": " + problem); }
-
 ByteSource source_of(InputFile& file) {
   return {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.max_content(), file.name()};
 }
@@ -153,8 +149,7 @@ ByteSource source_of(InputFile& file) {
 void require_end(const ByteSource& source, const Shape& shape) {
   std::array<std::uint8_t, 1> more;
   if (source.read(more) == 0) return;
-  source.fail("is too long: more follows the " + std::to_string(element_count(shape)) +
-              " values of its header");
+  refuse(source.name, "is too long: more follows the {} values of its header", element_count(shape));
 }
 
 NamedArray read_array(const ByteSource& source, const ArrayLayout& layout) {
@@ -164,13 +159,14 @@ NamedArray read_array(const ByteSource& source, const ArrayLayout& layout) {
   for (const std::int64_t extent : layout.shape) {
     too_many = too_many || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count);
   }
-  if (!too_many && count == 0) source.refuse("holds nothing: its shape is " + to_string(layout.shape));
-  if (layout.shape.empty()) source.refuse("holds a single number, expected an array");
+  if (!too_many && count == 0)
+    refuse<UnusableArray>(source.name, "holds nothing: its shape is {}", to_string(layout.shape));
+  if (layout.shape.empty()) refuse<UnusableArray>(source.name, "holds a single number, expected an array");
   if (too_many || count > source.max_bytes / type.bytes) {
-    source.fail("is cut short: its header promises " + to_string(layout.shape) + " values of " +
-                std::to_string(type.bytes) +
-                " bytes, which a file of this size cannot hold; compressed data may expand to 100 times "
-                "its size");
+    refuse(source.name,
+           "is cut short: its header promises {} values of {} bytes, which a file of this size cannot hold; "
+           "compressed data may expand to 100 times its size",
+           to_string(layout.shape), type.bytes);
   }
   const auto per_sample = count / static_cast<std::uint64_t>(layout.shape.front());
   const bool bytes = layout.type == TensorType::kU8;

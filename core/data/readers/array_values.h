@@ -19,16 +19,12 @@ struct UnusableArray : DataError {
   using DataError::DataError;
 };
 
-/// The bytes of an array file, which come from a file or from a member of an archive.
+/// Bytes that come from a file, from a member of an archive, or from memory.
 struct ByteSource {
   /// Fills `out`, or returns less at the end.
   std::function<std::size_t(std::span<std::uint8_t> out)> read;
   std::uint64_t max_bytes = 0;  // there are not more than these
   std::string name;             // starts every message
-
-  /// Throws DataError: `name` and what is wrong with it.
-  [[noreturn]] void fail(const std::string& problem) const;
-  [[noreturn]] void refuse(const std::string& problem) const;  // the same as an UnusableArray
 };
 
 /// The content of `file`, which must outlive it.

@@ -59,13 +59,10 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
   const std::string text(bytes.begin(), bytes.end());
   for (std::string_view line : lines_of(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!is_utf8(line)) throw DataError(path.string() + ": a name of a class is not UTF-8");
+    if (!is_utf8(line)) refuse(path, "a name of a class is not UTF-8");
     if (!line.empty()) names.emplace_back(line);
   }
-  if (names.size() != classes) {
-    throw DataError(path.string() + ": holds " + std::to_string(names.size()) +
-                    " names of classes, expected " + std::to_string(classes));
-  }
+  if (names.size() != classes) refuse(path, "holds {} names of classes, expected {}", names.size(), classes);
   return names;
 }
 
@@ -75,7 +72,7 @@ DataArrays read_cifar(std::span<const fs::path> paths, const CifarLayout& layout
   for (const std::string_view name : layout.train()) {
     if (!is_file(folder / name)) missing += (missing.empty() ? "" : ", ") + std::string(name);
   }
-  if (!missing.empty()) throw DataError(folder.string() + ": misses " + missing);
+  if (!missing.empty()) refuse(folder, "misses {}", missing);
 
   DataArrays data;
   data.class_names = class_names(folder / layout.names, layout);
@@ -106,17 +103,15 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, NamedArray& sam
   for (;;) {
     const std::size_t bytes = file.read(records);
     if (bytes % record_bytes != 0 || in_file + bytes == 0) {
-      throw DataError(file.name() + ": holds " + std::to_string(in_file * record_bytes + bytes) +
-                      " bytes, which is not a number of records of " + std::to_string(record_bytes) +
-                      " bytes");
+      refuse(file.name(), "holds {} bytes, which is not a number of records of {} bytes",
+             in_file * record_bytes + bytes, record_bytes);
     }
     check_memory(classes.size() + bytes / record_bytes, {3, 32, 32}, 1, file.name());
     for (std::size_t at = 0; at < bytes; at += record_bytes, ++in_file) {
       const int label = records[at + record.label_bytes - 1];
       if (label >= record.classes) {
-        throw DataError(file.name() + ": label " + std::to_string(label) + " of sample " +
-                        std::to_string(in_file) + " (from 0) is out of range: 0 to " +
-                        std::to_string(record.classes - 1));
+        refuse(file.name(), "label {} of sample {} (from 0) is out of range: 0 to {}", label, in_file,
+               record.classes - 1);
       }
       classes.push_back(label);
       const auto first = records.begin() + static_cast<std::ptrdiff_t>(at + record.label_bytes);

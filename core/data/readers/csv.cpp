@@ -49,22 +49,19 @@ void check_header(const std::vector<std::string>& header, const std::string& fil
   bool all_numbers = true;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!is_utf8(header[i]))
-      throw DataError(file + ": the name of column " + std::to_string(i + 1) +
-                      " is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"");
-    if (header[i].empty() && i > 0)
-      throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
-    if (!seen.insert(header[i]).second)
-      throw DataError(file + ": two columns are called " + quoted_name(header[i]));
+      refuse(file, "the name of column {} is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"",
+             i + 1);
+    if (header[i].empty() && i > 0) refuse(file, "column {} has no name", i + 1);
+    if (!seen.insert(header[i]).second) refuse(file, "two columns are called \"{}\"", header[i]);
     all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
   }
-  if (all_numbers)
-    throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
+  if (all_numbers) refuse(file, "line 1 holds numbers; expected a header, the names of the columns");
 }
 
 DataPart split_part(std::string_view field, const RowPlace& place) {
   if (const std::optional<DataPart> part = part_called(trim(field))) return *part;
-  throw DataError(place.text() + ", column " + quoted_name(kSplit) + ": " + quoted_name(field) +
-                  " is no part; allowed: \"train\", \"validation\", \"test\"");
+  refuse(place.text() + ", column \"split\"",
+         "\"{}\" is no part; allowed: \"train\", \"validation\", \"test\"", field);
 }
 
 class Table {
@@ -72,8 +69,8 @@ class Table {
   explicit Table(const ReadOptions& options) : options_(options) {}
 
   void read(InputFile& file, DataPart part) {
-    CsvRows rows(file, options_.encoding);
-    if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
+    CsvRows rows(source_of(file), options_.encoding);
+    if (!rows.next()) refuse(file.name(), "is empty, expected a table");
     std::vector<std::string> header;
     for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
     if (columns_.empty()) {
@@ -84,7 +81,7 @@ class Table {
       header_ = std::move(header);
       set_columns();
     } else if (header != header_) {
-      throw DataError(file.name() + ": has other columns than " + first_file_);
+      refuse(file.name(), "has other columns than {}", first_file_);
     }
     const std::size_t rows_before = parts_.size() + refused_.size();
     while (rows.next()) {
@@ -94,8 +91,7 @@ class Table {
         check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
       }
     }
-    if (parts_.size() + refused_.size() == rows_before)
-      throw DataError(file.name() + ": has a header, but no rows");
+    if (parts_.size() + refused_.size() == rows_before) refuse(file.name(), "has a header, but no rows");
   }
 
   DataArrays take_data(const std::string& name) {
@@ -109,7 +105,7 @@ class Table {
     }
     check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
     if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
-      throw DataError(name + ": has no rows to train on");
+      refuse(name, "has no rows to train on");
     if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
     data.target_names = targets_;
     for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) add_part(part, features, data);
@@ -132,47 +128,45 @@ class Table {
     for (const std::string& name : wanted) {
       if (has(header_, name)) continue;
       const std::string nearest = nearest_name(name, header_);
-      throw ConfigError(first_file_ + ": has no column " + quoted_name(name) +
-                        (nearest.empty() ? "." : "; did you mean " + quoted_name(nearest) + "?") +
-                        " Columns: " + listed_names(header_, 20));
+      refuse<ConfigError>(first_file_, "has no column \"{}\"{} Columns: {}", name,
+                          nearest.empty() ? "." : did_you_mean(nearest, "; did"), listed_names(header_, 20));
     }
   }
 
   void choose_targets() {
     label_ = options_.label;
     targets_ = options_.targets;
-    if (!label_.empty() && !targets_.empty()) {
-      throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
-                        quoted_name(targets_.front()));
-    }
+    if (!label_.empty() && !targets_.empty())
+      throw ConfigError(fmt::format("a table has either a label or targets, not both: \"{}\" and \"{}\"",
+                                    label_, targets_.front()));
     for (const std::string& name : targets_) {
       if (std::ranges::count(targets_, name) > 1)
-        throw ConfigError(first_file_ + ": \"target\" lists column " + quoted_name(name) +
-                          " twice; once is enough");
+        refuse<ConfigError>(first_file_, "\"target\" lists column \"{}\" twice; once is enough", name);
     }
     for (const std::string& name : options_.ignore) {
       if (name.empty() || (name != label_ && !has(targets_, name))) continue;
-      throw ConfigError(first_file_ + ": column " + quoted_name(name) +
-                        " is to be predicted, and is listed under \"ignore\" as well");
+      refuse<ConfigError>(first_file_,
+                          "column \"{}\" is to be predicted, and is listed under \"ignore\" as well", name);
     }
     if (!label_.empty() || !targets_.empty()) return;
     std::vector<std::string> found = {"label", "class", "target"};
     std::erase_if(found,
                   [&](const std::string& name) { return !has(header_, name) || has(options_.ignore, name); });
     if (found.size() > 1) {
-      throw DataError(first_file_ + ": any of the columns " + listed_names(found) +
-                      " may be what to predict; name it by \"label\" (classes) or \"target\" (numbers), and "
-                      "list the others under "
-                      "\"ignore\" unless they are features");
+      refuse(first_file_,
+             "any of the columns {} may be what to predict; name it by \"label\" (classes) or \"target\" "
+             "(numbers), and list the others under \"ignore\" unless they are features",
+             listed_names(found));
     }
     if (!found.empty() && found.front() == "target")
       targets_ = found;
     else if (!found.empty())
       label_ = found.front();
     else
-      throw DataError(first_file_ +
-                      ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
-                      "\"label\" or those of numbers by \"target\"");
+      refuse(first_file_,
+             "has no column \"label\", \"class\" or \"target\"; name the column of classes by \"label\" or "
+             "those of "
+             "numbers by \"target\"");
   }
 
   ColumnUse use_of(const std::string& column) const {
@@ -201,7 +195,7 @@ class Table {
       notes_.push_back(first_file_ +
                        ": column 1 has no name and is ignored, as row numbers that pandas writes");
     }
-    if (features_.empty()) throw DataError(first_file_ + ": has no column of features");
+    if (features_.empty()) refuse(first_file_, "has no column of features");
   }
 
   void set_known_columns() {
@@ -209,8 +203,9 @@ class Table {
     for (const FeatureColumn& known : options_.columns) {
       features_.push_back(place_of(header_, known.name));
       if (std::ranges::count(header_, known.name) > 1)
-        throw DataError(first_file_ + ": two columns are called " + quoted_name(known.name) +
-                        ", which the network was trained on; take one of them out");
+        refuse(first_file_,
+               "two columns are called \"{}\", which the network was trained on; take one of them out",
+               known.name);
       if (features_.back() == header_.size())
         missing.push_back(known.name);
       else
@@ -218,15 +213,14 @@ class Table {
     }
     if (missing.empty()) return;
     const std::string nearest = nearest_name(missing.front(), header_);
-    throw DataError(first_file_ + ": has no column " + listed_names(missing) +
-                    ", which the network was trained on; its columns: " + listed_names(header_) +
-                    (nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?"));
+    refuse(first_file_, "has no column {}, which the network was trained on; its columns: {}{}",
+           listed_names(missing), listed_names(header_),
+           nearest.empty() ? "" : "; is " + quoted_name(nearest) + " meant?");
   }
 
   void add_row(const std::vector<std::string>& fields, DataPart part) {
     if (fields.size() != header_.size()) {
-      throw DataError(place_.text() + ": has " + counted(fields.size(), "field") + ", the header has " +
-                      std::to_string(header_.size()));
+      refuse(place_.text(), "has {}, the header has {}", counted(fields.size(), "field"), header_.size());
     }
     try {
       for (std::size_t i = 0; i < fields.size(); ++i) {

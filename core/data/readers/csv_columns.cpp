@@ -104,8 +104,7 @@ bool is_missing(std::string_view field) {
 
 // `field` in quotes for a message; a long one is cut.
 std::string shown_field(std::string_view field) {
-  return quoted_name(field.size() <= kMaxShown ? std::string(field)
-                                               : std::string(field.substr(0, kMaxShown)) + "…");
+  return fmt::format("\"{}{}\"", field.substr(0, kMaxShown), field.size() <= kMaxShown ? "" : "…");
 }
 
 // A column of ids, dates or free text would become a feature per row, of which a network learns nothing.
@@ -114,13 +113,16 @@ void check_no_ids(std::span<const TableColumn> columns, const std::string& name)
   for (const TableColumn& column : columns) {
     if (!column.names_rows()) continue;
     const FeatureColumn& feature = column.feature();
-    refused += (refused.empty() ? "" : ", ") + quoted_name(feature.name) +
-               (column.holds_dates() ? " (dates, " : " (") + std::to_string(feature.categories.size()) +
-               " values, as " + shown_field(feature.categories.front()) + ")";
+    refused += fmt::format("{}\"{}\" ({}{} values, as {})", refused.empty() ? "" : ", ", feature.name,
+                           column.holds_dates() ? "dates, " : "", feature.categories.size(),
+                           shown_field(feature.categories.front()));
   }
   if (!refused.empty()) {
-    throw DataError(name + ": these columns tell rows apart instead of describing them: " + refused +
-                    ". List them under \"ignore\", or under \"categorical\" if their values are categories");
+    refuse(
+        name,
+        "these columns tell rows apart instead of describing them: {}. List them under \"ignore\", or under "
+        "\"categorical\" if their values are categories",
+        refused);
   }
 }
 
@@ -158,10 +160,6 @@ TableColumn::TableColumn(const FeatureColumn& known, const ReadOptions& options,
   for (const std::string& category : known.categories) indices_.emplace(category, indices_.size());
 }
 
-void TableColumn::fail(const std::string& problem) const {
-  throw DataError(place_->text() + ", column " + quoted_name(feature_.name) + ": " + problem);
-}
-
 void TableColumn::add(std::string_view field) {
   if (use_ == ColumnUse::kIgnored) return;
   field = trim(field);
@@ -185,7 +183,7 @@ void TableColumn::check_missing(std::string_view field) const {
     way_on = "; with \"missing\": \"mean\" it becomes the column's mean";
   else if (use_ == ColumnUse::kLabel && !field.empty())
     way_on = "; if that is the name of a class, list the column under \"categorical\"";
-  fail("the value is missing, as " + shown_field(field) + way_on);
+  fail("the value is missing, as {}{}", shown_field(field), way_on);
 }
 
 // The value of a field as it was in training.
@@ -196,11 +194,12 @@ float TableColumn::known_value(std::string_view field) const {
     if (const auto found = indices_.find(std::string(field)); found != indices_.end())
       value = static_cast<float>(found->second);
     else if (!feature_.one_hot || options_->unknown != UnknownCategory::kZeros)
-      fail(shown_field(field) + " was not there in training; allowed: " + listed_names(feature_.categories));
+      fail("{} was not there in training; allowed: {}", shown_field(field),
+           listed_names(feature_.categories));
   } else if (feature_.decimal_comma && field.find('.') != std::string_view::npos) {
-    fail(shown_field(field) + " has a point, but those it was trained on have a decimal comma");
+    fail("{} has a point, but those it was trained on have a decimal comma", shown_field(field));
   } else if (parse_number(field, value, takes_comma_, has_comma) != ParsedNumber::kNumber) {
-    fail(shown_field(field) + " is not a finite number, as those it was trained on");
+    fail("{} is not a finite number, as those it was trained on", shown_field(field));
   }
   return value;
 }
@@ -216,20 +215,19 @@ bool TableColumn::read_number(std::string_view field, float& number) {
     has_point_ = true;
   }
   if (has_point_ && feature_.decimal_comma) {
-    fail(shown_field(field) +
-         (options_->decimal == DecimalMark::kComma
-              ? ": has a point, but \"decimal\" says that the decimal mark is a comma"
-              : ": some numbers of the column have a decimal point, others a comma") +
-         "; write all alike, and thousands without a mark");
+    fail("{}: {}; write all alike, and thousands without a mark", shown_field(field),
+         options_->decimal == DecimalMark::kComma
+             ? "has a point, but \"decimal\" says that the decimal mark is a comma"
+             : "some numbers of the column have a decimal point, others a comma");
   }
   if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) return false;
-  if (parsed == ParsedNumber::kNotFinite) fail(shown_field(field) + " is not a finite number of 32 bits");
+  if (parsed == ParsedNumber::kNotFinite) fail("{} is not a finite number of 32 bits", shown_field(field));
   if (parsed == ParsedNumber::kText) {
-    fail(shown_field(field) + " is not a number" +
-         (use_ == ColumnUse::kTarget
-              ? "; classes are named by \"label\""
-              : ", as the values before are; if they are names, list the column under \"categorical\""));
+    fail("{} is not a number{}", shown_field(field),
+         use_ == ColumnUse::kTarget
+             ? "; classes are named by \"label\""
+             : ", as the values before are; if they are names, list the column under \"categorical\"");
   }
   const double exact = exact_number(field, number);
   lowest_ = std::min(lowest_, exact);
@@ -253,10 +251,10 @@ float TableColumn::category_of(std::string_view field) {
         !is_feature ? kMaxTextClasses
                     : (options_->categories == Categories::kOneHot && is_listed_ ? kMaxOneHot : kMaxOrdinal);
     if (categories.size() == most) {
-      fail("more than " + std::to_string(most) + (is_feature ? " categories" : " classes") +
-           "; the first value is " + shown_field(categories.front()) +
-           (is_feature ? "; a column that only tells rows apart can be listed under \"ignore\""
-                       : "; numbers to be predicted are named by \"target\""));
+      fail("more than {} {}; the first value is {}; {}", most, is_feature ? "categories" : "classes",
+           shown_field(categories.front()),
+           is_feature ? "a column that only tells rows apart can be listed under \"ignore\""
+                      : "numbers to be predicted are named by \"target\"");
     }
     categories.emplace_back(field);
   }
@@ -305,11 +303,12 @@ void TableColumn::refuse_numbers() {
   const bool all_have_marks = !values.empty() && std::ranges::all_of(values, has_marks);
   if (!all_have_marks && (numbers_ == 0 || 10 * numbers_ < values_.size())) return;
   place_ = &first_place_;
-  fail(shown_field(values.front()) +
-       (all_have_marks
-            ? " has marks of thousands: take them out"
-            : " is not a number, as " + counted(numbers_, "other value") + (numbers_ == 1 ? " is" : " are")) +
-       "; if they are names, list the column under \"categorical\"");
+  const std::string problem = all_have_marks
+                                  ? "has marks of thousands: take them out"
+                                  : fmt::format("is not a number, as {} {}", counted(numbers_, "other value"),
+                                                numbers_ == 1 ? "is" : "are");
+  fail("{} {}; if they are names, list the column under \"categorical\"", shown_field(values.front()),
+       problem);
 }
 
 bool TableColumn::holds_dates() const {
@@ -364,18 +363,20 @@ void check_columns(std::span<TableColumn> columns, const ReadOptions& options, c
   std::vector<std::string> commas, constant;
   for (TableColumn& column : columns) {
     const FeatureColumn& feature = column.feature();
-    const std::string where = name + ": column " + quoted_name(feature.name);
     if (has_comma && !column.thousands().empty()) {
-      throw DataError(
-          where + " has numbers such as " + quoted_name(column.thousands()) +
-          ", and others have decimal commas: if its points separate thousands, take them out, else "
-          "write commas");
+      refuse(
+          name,
+          "column \"{}\" has numbers such as \"{}\", and others have decimal commas: if its points separate "
+          "thousands, take them out, else write commas",
+          feature.name, column.thousands());
     }
     // Samples and targets are float32, also before they are normalised.
     if (const std::string range = column.unresolved_range(); !range.empty()) {
-      throw DataError(where + " holds numbers from " + range +
-                      ", of which float32 tells fewer than 256 apart: subtract a constant from them, or list "
-                      "the column under \"ignore\" or \"categorical\"");
+      refuse(name,
+             "column \"{}\" holds numbers from {}, of which float32 tells fewer than 256 apart: subtract a "
+             "constant "
+             "from them, or list the column under \"ignore\" or \"categorical\"",
+             feature.name, range);
     }
     if (column.use() != ColumnUse::kFeature) continue;
     if (feature.decimal_comma) commas.push_back(feature.name);
@@ -383,13 +384,15 @@ void check_columns(std::span<TableColumn> columns, const ReadOptions& options, c
     if (column.is_constant()) constant.push_back(feature.name);
   }
   if (!commas.empty() && options.decimal == DecimalMark::kAuto) {
-    notes.push_back(name + ": numbers with a decimal comma are in " + listed_names(commas, commas.size()) +
-                    "; \"decimal\": \".\" makes them text");
+    notes.push_back(
+        fmt::format("{}: numbers with a decimal comma are in {}; \"decimal\": \".\" makes them text", name,
+                    listed_names(commas, commas.size())));
   }
   if (constant.empty()) return;
   const bool is_one = constant.size() == 1;
-  notes.push_back(name + (is_one ? ": column " : ": columns ") + listed_names(constant, 20) +
-                  (is_one ? " has" : " each have") + " the same value in all rows");
+  notes.push_back(
+      fmt::format("{}: column{} the same value in all rows", name,
+                  (is_one ? " " : "s ") + listed_names(constant, 20) + (is_one ? " has" : " each have")));
 }
 
 }  // namespace sweep

@@ -76,7 +76,11 @@ class TableColumn {
   bool read_number(std::string_view field, float& number);
   float category_of(std::string_view field);
   void refuse_numbers();
-  [[noreturn]] void fail(const std::string& problem) const;
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
+    refuse(fmt::format("{}, column \"{}\"", place_->text(), feature_.name), problem,
+           std::forward<Args>(args)...);
+  }
 
   FeatureColumn feature_;
   ColumnUse use_;

@@ -18,8 +18,8 @@ constexpr std::size_t kMaxFields = 65536;
 
 }  // namespace
 
-CsvRows::CsvRows(Read read, std::string name, std::optional<TextEncoding> encoding)
-    : read_(std::move(read)), place_{std::move(name)} {
+CsvRows::CsvRows(ByteSource source, std::optional<TextEncoding> encoding)
+    : source_(std::move(source)), place_{source_.name} {
   do {
     read_bytes();
   } while (!encoding && !at_end_);
@@ -53,7 +53,7 @@ bool CsvRows::next() {
     if (quoted) read_quoted(field);
     int c = peek();
     while (c != kEnd && c != separator_ && c != '\n' && c != '\r') {
-      if (quoted) fail("field " + std::to_string(count_) + " goes on behind its closing quote");
+      if (quoted) refuse(place_.text(), "field {} goes on behind its closing quote", count_);
       append(field, c);
       ++position_;
       c = peek();
@@ -67,8 +67,6 @@ bool CsvRows::next() {
     return true;
   }
 }
-
-void CsvRows::fail(const std::string& problem) const { throw DataError(place_.text() + ": " + problem); }
 
 int CsvRows::peek() {
   if (position_ == buffer_.size()) {
@@ -84,7 +82,7 @@ void CsvRows::read_bytes() {
   constexpr std::size_t kPieceBytes = 256 << 10;
   const std::size_t before = bytes_.size();
   bytes_.resize(before + kPieceBytes);
-  const std::size_t count = read_(std::span(bytes_).subspan(before));
+  const std::size_t count = source_.read(std::span(bytes_).subspan(before));
   bytes_.resize(before + count);
   at_end_ = count < kPieceBytes;
 }
@@ -98,12 +96,12 @@ void CsvRows::decode(std::span<const std::uint8_t> bytes) {
     for (const std::uint8_t byte : bytes) append_utf8(byte, buffer_);
   }
   if (stored_ == Stored::kUtf16Little || stored_ == Stored::kUtf16Big) {
-    if (bytes.size() % 2 != 0) fail("is cut short: UTF-16 has two bytes per character");
+    if (bytes.size() % 2 != 0) refuse(place_.text(), "is cut short: UTF-16 has two bytes per character");
     const std::size_t low = stored_ == Stored::kUtf16Little ? 0 : 1;
     for (std::size_t i = 0; i < bytes.size(); i += 2) {
       const std::uint32_t unit = bytes[i + low] | std::uint32_t{bytes[i + 1 - low]} << 8;
       const bool is_second = unit >= 0xdc00 && unit < 0xe000;
-      if (is_second != (first_half_ != 0)) fail("is not UTF-16: half of a pair is alone");
+      if (is_second != (first_half_ != 0)) refuse(place_.text(), "is not UTF-16: half of a pair is alone");
       if (unit >= 0xd800 && unit < 0xdc00) {
         first_half_ = unit;
         continue;
@@ -130,7 +128,7 @@ void CsvRows::choose_separator() {
 
 // Strings of earlier rows are used again, with their memory.
 std::string& CsvRows::add_field() {
-  if (count_ == kMaxFields) fail("has more than " + std::to_string(kMaxFields) + " fields");
+  if (count_ == kMaxFields) refuse(place_.text(), "has more than {} fields", kMaxFields);
   if (count_ == fields_.size()) fields_.emplace_back();
   std::string& field = fields_[count_++];
   field.clear();
@@ -138,10 +136,9 @@ std::string& CsvRows::add_field() {
 }
 
 void CsvRows::append(std::string& field, int c) {
-  if (c == 0) fail("holds a NUL: this is not a text file");
-  if (field.size() == kMaxFieldBytes) {
-    fail("field " + std::to_string(count_) + " has more than 1 MiB; a closing quote may be missing");
-  }
+  if (c == 0) refuse(place_.text(), "holds a NUL: this is not a text file");
+  if (field.size() == kMaxFieldBytes)
+    refuse(place_.text(), "field {} has more than 1 MiB; a closing quote may be missing", count_);
   field += static_cast<char>(c);
 }
 
@@ -154,7 +151,7 @@ void CsvRows::read_quoted(std::string& field) {
   ++position_;
   for (;;) {
     const int c = peek();
-    if (c == kEnd) fail("field " + std::to_string(count_) + " starts with a quote that is never closed");
+    if (c == kEnd) refuse(place_.text(), "field {} starts with a quote that is never closed", count_);
     ++position_;
     if (c == '"') {
       if (peek() != '"') return;

@@ -3,14 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/data/readers/array_values.h"
 #include "core/data/readers/dataset_spec.h"
-#include "core/data/readers/input_file.h"
 
 namespace sweep {
 
@@ -29,14 +28,8 @@ class CsvRows {
  public:
   /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. The
   /// text becomes UTF-8, from UTF-16 with a byte order mark, or else from `encoding`; without one, from
-  /// Latin-1 unless all of the file is UTF-8. `file` must outlive this. Throws DataError.
-  CsvRows(InputFile& file, std::optional<TextEncoding> encoding)
-      : CsvRows([&file](std::span<std::uint8_t> out) { return file.read(out); }, file.name(), encoding) {}
-
-  /// Fills its argument and returns the argument's size, or less at the end.
-  using Read = std::function<std::size_t(std::span<std::uint8_t> out)>;
-  /// The same of what `read` gives, which messages call `name`.
-  CsvRows(Read read, std::string name, std::optional<TextEncoding> encoding = TextEncoding::kUtf8);
+  /// Latin-1 unless all of the file is UTF-8. Throws DataError.
+  explicit CsvRows(ByteSource source, std::optional<TextEncoding> encoding = TextEncoding::kUtf8);
 
   /// Reads the next row. Returns false at the end. Throws DataError, naming file and line, for a quoted field
   /// that does not end or is followed by something else, a field of more than 1 MiB, more than 65,536 fields,
@@ -50,7 +43,6 @@ class CsvRows {
   char separator() const { return separator_; }
 
  private:
-  [[noreturn]] void fail(const std::string& problem) const;
   int peek();
   void read_bytes();
   void decode(std::span<const std::uint8_t> bytes);
@@ -60,7 +52,7 @@ class CsvRows {
   void end_line();
   void read_quoted(std::string& field);
 
-  Read read_;
+  ByteSource source_;
   RowPlace place_;
   enum class Stored { kUtf8, kLatin1, kUtf16Little, kUtf16Big } stored_ = Stored::kUtf8;
   std::uint32_t first_half_ = 0;     // of a pair of UTF-16

@@ -77,8 +77,9 @@ const DataFormat& require_format(std::string_view name) {
   if (found != std::end(kFormats)) return *found;
   std::vector<std::string> names;
   for (const DataFormat& row : kFormats) names.emplace_back(row.name);
-  throw ConfigError("unknown data set format " + quoted_name(name) + "; allowed: " +
-                    listed_names(names, names.size()) + did_you_mean(nearest_name(name, names), ". Did"));
+  throw ConfigError(fmt::format("unknown data set format \"{}\"; allowed: {}{}", name,
+                                listed_names(names, names.size()),
+                                did_you_mean(nearest_name(name, names), ". Did")));
 }
 
 const DataFormat* recognise_format(const fs::path& path) {
@@ -92,16 +93,14 @@ std::vector<fs::path> expand_source(const std::string& source) {
   const fs::file_status status = fs::status(source, error);
   if (fs::exists(status)) return {source};
   // A link to itself, or a folder that may not be searched.
-  if (!fs::status_known(status)) throw DataError(source + ": cannot open: " + error.message());
+  if (!fs::status_known(status)) refuse(source, "cannot open: {}", error.message());
   glob_t matches{};
   const std::unique_ptr<glob_t, void (*)(glob_t*)> freed(&matches, ::globfree);
   const int outcome = ::glob(source.c_str(), 0, nullptr, &matches);
   if (outcome == GLOB_NOSPACE) throw std::bad_alloc();
   std::vector<fs::path> paths;
-  for (std::size_t i = 0; outcome == 0 && i < matches.gl_pathc; ++i) {
-    paths.emplace_back(matches.gl_pathv[i]);
-  }
-  if (paths.empty()) throw DataError(source + ": cannot open: " + std::strerror(ENOENT));
+  if (outcome == 0) paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  if (paths.empty()) refuse(source, "cannot open: {}", std::strerror(ENOENT));
   std::sort(paths.begin(), paths.end());
   return paths;
 }
@@ -111,12 +110,11 @@ const DataFormat& choose_format(std::string_view name, std::span<const fs::path>
   const DataFormat* recognised = recognise_format(paths.front());
   if (recognised != nullptr) return *recognised;
   if (const std::string reason = why_without_data(paths.front()); !reason.empty())
-    throw DataError(paths.front().string() + ": " + reason);
+    refuse(paths.front(), "{}", reason);
   std::string known;
-  for (const DataFormat& row : kFormats) {
-    known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);
-  }
-  throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);
+  for (const DataFormat& row : kFormats)
+    known += fmt::format("{}{}, {}", known.empty() ? "" : "; ", row.name, row.description);
+  refuse(paths.front(), "its format is not recognised. Known are: {}", known);
 }
 
 }  // namespace sweep

@@ -32,21 +32,19 @@ std::string content_name(std::size_t dimensions) {
 void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name, std::size_t dimensions) {
   const std::array<std::uint8_t, 4> expected = {0, 0, kUnsignedByte, static_cast<std::uint8_t>(dimensions)};
   if (std::memcmp(magic.data(), expected.data(), 4) == 0) return;
-  const std::string wanted = "expected " + hexadecimal(expected, " ") + " (" + content_name(dimensions) + ")";
-  if (magic[0] != 0 || magic[1] != 0) {
-    throw DataError(name + ": not an IDX file: it starts with the bytes " + hexadecimal(magic, " ") + ", " +
-                    wanted);
-  }
+  const std::string found = hexadecimal(magic, " "),
+                    wanted =
+                        fmt::format("expected {} ({})", hexadecimal(expected, " "), content_name(dimensions));
+  if (magic[0] != 0 || magic[1] != 0)
+    refuse(name, "not an IDX file: it starts with the bytes {}, {}", found, wanted);
   for (const auto& [code, type] : kOtherTypes) {
     if (magic[2] == code)
-      throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic, " ") +
-                      "), but only unsigned bytes can be read; " + wanted);
+      refuse(name, "holds {} (magic number {}), but only unsigned bytes can be read; {}", type, found,
+             wanted);
   }
-  if (magic[2] == kUnsignedByte) {
-    throw DataError(name + ": holds " + content_name(magic[3]) + " (magic number " + hexadecimal(magic, " ") +
-                    "), " + wanted);
-  }
-  throw DataError(name + ": wrong magic number " + hexadecimal(magic, " ") + ", " + wanted);
+  if (magic[2] == kUnsignedByte)
+    refuse(name, "holds {} (magic number {}), {}", content_name(magic[3]), found, wanted);
+  refuse(name, "wrong magic number {}, {}", found, wanted);
 }
 
 // Returns the file of that name in `directory`, plain or compressed, or an empty path.
@@ -76,16 +74,12 @@ DataArrays read_part(const fs::path& directory, std::span<const std::string_view
                      const std::string& part) {
   std::array<fs::path, 2> paths;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    const std::string name(names[i]);
-    paths[i] = find_file(directory, name);
-    if (paths[i].empty()) throw DataError(directory.string() + ": has no " + name + " or " + name + ".gz");
+    paths[i] = find_file(directory, names[i]);
+    if (paths[i].empty()) refuse(directory, "has no {0} or {0}.gz", names[i]);
   }
   DataArrays data;
-  // The small file first, so that mistakes show at once.
-  read_file(paths[1], "y_" + part, 1, data);
   read_file(paths[0], "x_" + part, 3, data);
-  std::swap(data.arrays[0], data.arrays[1]);
-  std::swap(data.files[0], data.files[1]);
+  read_file(paths[1], "y_" + part, 1, data);
   return data;
 }
 
@@ -124,11 +118,11 @@ DataArrays read_idx_dataset(std::span<const fs::path> paths, const ReadOptions&)
 NamedArray read_idx(InputFile& file, std::size_t dimensions) {
   std::vector<std::uint8_t> header(4 + 4 * dimensions);
   const std::size_t header_read = file.read(header);
-  if (header_read == 0) throw DataError(file.name() + ": is empty, expected an IDX file");
+  if (header_read == 0) refuse(file.name(), "is empty, expected an IDX file");
   if (header_read >= 4) check_magic(std::span(header).first<4>(), file.name(), dimensions);
   if (header_read < header.size()) {
-    throw DataError(file.name() + ": is cut short: its content ends after " + std::to_string(header_read) +
-                    " bytes, the header alone has " + std::to_string(header.size()));
+    refuse(file.name(), "is cut short: its content ends after {} bytes, the header alone has {}", header_read,
+           header.size());
   }
   ArrayLayout layout;
   for (std::size_t at = 4; at < header.size(); at += 4) {

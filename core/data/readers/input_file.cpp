@@ -59,7 +59,7 @@ struct InputFile::Inflate {
   ~Inflate() { inflateEnd(&stream); }
 };
 
-std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted_name(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 std::string listed_names(std::span<const std::string> names, std::size_t most) {
   std::string text;
@@ -76,10 +76,7 @@ std::string without_path(const std::string& message, const fs::path& path) {
 std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_bytes) {
   const FileDescriptor file = open_regular_file(path);
   const std::uint64_t size = file_bytes(file, path.string());
-  if (size > max_bytes) {
-    throw DataError(path.string() + ": has " + std::to_string(size) + " bytes; at most " +
-                    std::to_string(max_bytes) + " are allowed");
-  }
+  if (size > max_bytes) refuse(path, "has {} bytes; at most {} are allowed", size, max_bytes);
   std::vector<std::uint8_t> bytes(size);
   if (read_from(file, bytes, path.string()) != size) throw ReadError(path.string() + ": cannot be read");
   return bytes;
@@ -96,10 +93,7 @@ std::string file_sha256(const fs::path& path) {
 
 std::string first_bytes(const fs::path& path, std::size_t count) {
   try {
-    InputFile file(path);
-    std::string bytes(count, '\0');
-    bytes.resize(file.read(std::span(reinterpret_cast<std::uint8_t*>(bytes.data()), count)));
-    return bytes;
+    return InputFile(path).read_text(count);
   } catch (const DataError&) {
     return {};
   }
@@ -138,7 +132,7 @@ std::vector<fs::path> files_in(std::span<const fs::path> paths, const std::vecto
       continue;
     }
     const std::vector<fs::path> inside = files_with_ending(path, endings);
-    if (inside.empty()) throw DataError(path.string() + ": holds no files called *" + endings.front());
+    if (inside.empty()) refuse(path, "holds no files called *{}", endings.front());
     files.insert(files.end(), inside.begin(), inside.end());
   }
   if (files.empty()) throw DataError("no files are given");
@@ -147,7 +141,7 @@ std::vector<fs::path> files_in(std::span<const fs::path> paths, const std::vecto
 
 const fs::path& only_path(std::span<const fs::path> paths, std::string_view format) {
   if (paths.size() == 1) return paths.front();
-  throw DataError(std::string(format) + ": expected one path, found " + std::to_string(paths.size()));
+  refuse(format, "expected one path, found {}", paths.size());
 }
 
 void check_memory(std::uint64_t count, const Shape& shape, std::size_t value_bytes, const std::string& name) {
@@ -158,15 +152,14 @@ void check_memory(std::uint64_t count, const Shape& shape, std::size_t value_byt
     fits = fits && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
   }
   if (fits && bytes <= max_bytes) return;
-  throw DataError(name + ": " + std::to_string(count) + " samples of shape " + to_string(shape) + " need " +
-                  (fits ? std::to_string(bytes) : "more than 2^64") + " bytes; at most " +
-                  std::to_string(max_bytes) + " are allowed");
+  refuse(name, "{} samples of shape {} need {} bytes; at most {} are allowed", count, to_string(shape),
+         fits ? std::to_string(bytes) : "more than 2^64", max_bytes);
 }
 
 void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes) {
   if (content_bytes <= kHarmlessBytes || content_bytes / kMaxExpansion <= stored_bytes) return;
-  throw DataError(name + ": expands to more than " + std::to_string(kMaxExpansion) +
-                  " times its size: such data is refused as a decompression bomb");
+  refuse(name, "expands to more than {} times its size: such data is refused as a decompression bomb",
+         kMaxExpansion);
 }
 
 InputFile::InputFile(const fs::path& path, std::string name)
@@ -197,6 +190,12 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
   return count;
 }
 
+std::string InputFile::read_text(std::size_t count) {
+  std::string text(count, '\0');
+  text.resize(read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), count)));
+  return text;
+}
+
 std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
   z_stream& stream = inflate_->stream;
   stream.next_out = out.data();
@@ -210,16 +209,12 @@ std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
     if (inflate_->ended) {
       if (buffer_.empty()) break;
       // gzip allows members one after another, as `cat a.gz b.gz` makes them; anything else is damage.
-      if (buffer_[position_] != 0x1f) {
-        throw DataError(name_ + ": something that is not gzip follows the end of the compressed data");
-      }
+      if (buffer_[position_] != 0x1f)
+        refuse(name_, "something that is not gzip follows the end of the compressed data");
       inflateReset(&stream);
       inflate_->ended = false;
     }
-    if (buffer_.empty()) {
-      throw DataError(name_ + ": the compressed data is cut short after " + std::to_string(file_bytes_) +
-                      " bytes");
-    }
+    if (buffer_.empty()) refuse(name_, "the compressed data is cut short after {} bytes", file_bytes_);
     stream.next_in = buffer_.data() + position_;
     stream.avail_in = static_cast<uInt>(buffer_.size() - position_);
     const int result = inflate(&stream, Z_NO_FLUSH);
@@ -229,8 +224,8 @@ std::size_t InputFile::read_compressed(std::span<std::uint8_t> out) {
     } else if (result == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      throw DataError(name_ + ": the compressed data is damaged: " +
-                      (stream.msg != nullptr ? stream.msg : "it needs a preset dictionary"));
+      refuse(name_, "the compressed data is damaged: {}",
+             stream.msg != nullptr ? stream.msg : "it needs a preset dictionary");
     }
   }
   return out.size() - stream.avail_out;

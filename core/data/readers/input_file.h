@@ -1,6 +1,8 @@
 // Opening the files of a data set: regular files only, with limits on what they may ask for.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,13 +10,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/shape.h"
 #include "core/data/readers/sha256.h"
 
 namespace sweep {
+
+/// Throws `Error`, "NAME: PROBLEM": `name` is a path or what stands for one, `problem` as in fmt::format().
+template <typename Error = DataError, typename... Args>
+[[noreturn]] void refuse(const std::filesystem::path& name, fmt::format_string<Args...> problem,
+                         Args&&... args) {
+  throw Error(fmt::format("{}: {}", name.string(), fmt::format(problem, std::forward<Args>(args)...)));
+}
 
 /// `text` between double quotes, for messages.
 std::string quoted_name(std::string_view text);
@@ -71,6 +82,9 @@ class InputFile {
   /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the
   /// compressed data is damaged, cut short, followed by something else, or a decompression bomb.
   std::size_t read(std::span<std::uint8_t> out);
+
+  /// Returns the next `count` bytes, or less at the end of the content.
+  std::string read_text(std::size_t count);
 
   /// The file cannot hold more content than this. Check a header against it before allocating what it asks
   /// for.

@@ -46,23 +46,23 @@ void set_type(const std::string& type, ArrayLayout& layout, const ByteSource& so
   layout.big_endian = code.starts_with('>');
   if (code.find_first_of("<>|=") == 0) code.remove_prefix(1);
   if (code.starts_with('O')) {
-    source.refuse(std::string("holds Python objects, which are never loaded, as they could run programs; ") +
-                  kAllowed);
+    refuse<UnusableArray>(source.name,
+                          "holds Python objects, which are never loaded, as they could run programs; {}",
+                          kAllowed);
   }
   const auto found = std::ranges::find(kTypeCodes, code, &std::pair<std::string_view, TensorType>::first);
   if (found == std::end(kTypeCodes))
-    source.refuse("holds values of type " + quoted_name(type) + "; " + kAllowed);
+    refuse<UnusableArray>(source.name, "holds values of type \"{}\"; {}", type, kAllowed);
   layout.type = found->second;
 }
 
 Shape parse_shape(const nlohmann::json& json, const ByteSource& source) {
-  if (!json.is_array()) source.fail("the header is damaged: expected '('");
-  if (json.size() > kMaxDimensions)
-    source.fail("has more than " + std::to_string(kMaxDimensions) + " dimensions");
+  if (!json.is_array()) refuse(source.name, "the header is damaged: expected '('");
+  if (json.size() > kMaxDimensions) refuse(source.name, "has more than {} dimensions", kMaxDimensions);
   Shape shape;
   for (const nlohmann::json& extent : json) {
     const bool is_extent = extent.is_number_unsigned() && extent.get<std::int64_t>() >= 0;
-    if (!is_extent) source.fail("the header is damaged: expected an extent");
+    if (!is_extent) refuse(source.name, "the header is damaged: expected an extent");
     shape.push_back(extent.get<std::int64_t>());
   }
   return shape;
@@ -70,46 +70,44 @@ Shape parse_shape(const nlohmann::json& json, const ByteSource& source) {
 
 // The header: a dictionary with the keys descr, fortran_order and shape.
 ArrayLayout parse_header(std::string_view text, const ByteSource& source) {
-  if (!text.starts_with('{')) source.fail("the header is damaged: expected '{'");
+  if (!text.starts_with('{')) refuse(source.name, "the header is damaged: expected '{{'");
   if (text.find("'descr': [") != std::string_view::npos)
-    source.refuse(std::string("holds structures with fields; ") + kAllowed);
+    refuse<UnusableArray>(source.name, "holds structures with fields; {}", kAllowed);
   const nlohmann::json header = nlohmann::json::parse(as_json(text), nullptr, false);
-  if (!header.is_object()) source.fail("the header is damaged: it is no dictionary");
+  if (!header.is_object()) refuse(source.name, "the header is damaged: it is no dictionary");
   ArrayLayout layout;
   for (const auto& [key, value] : header.items()) {
     if (key == "descr") {
-      if (!value.is_string()) source.fail("the header is damaged: expected a string");
+      if (!value.is_string()) refuse(source.name, "the header is damaged: expected a string");
       set_type(value.get<std::string>(), layout, source);
     } else if (key == "fortran_order") {
-      if (!value.is_boolean()) source.fail("the header is damaged: expected True or False");
+      if (!value.is_boolean()) refuse(source.name, "the header is damaged: expected True or False");
       layout.fortran_order = value.get<bool>();
     } else if (key == "shape") {
       layout.shape = parse_shape(value, source);
     } else {
-      source.fail("the header has an unknown key " + quoted_name(key));
+      refuse(source.name, "the header has an unknown key \"{}\"", key);
     }
   }
-  if (header.size() < 3) source.fail("the header is incomplete");
+  if (header.size() < 3) refuse(source.name, "the header is incomplete");
   return layout;
 }
 
 ArrayLayout read_header(const ByteSource& source) {
   std::array<std::uint8_t, 12> start{};
   const auto read = [&](std::span<std::uint8_t> out) {
-    if (source.read(out) < out.size()) source.fail("is cut short in the header");
+    if (source.read(out) < out.size()) refuse(source.name, "is cut short in the header");
   };
   const std::size_t magic_bytes = source.read(std::span(start).first(8));
-  if (magic_bytes < 8 || std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
-    source.fail("is not a NumPy array file (.npy)");
-  }
+  if (magic_bytes < 8 || std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0)
+    refuse(source.name, "is not a NumPy array file (.npy)");
   // Version 1 has 2 bytes for the header's length, versions 2 and 3 have 4.
-  if (start[6] < 1 || start[6] > 3)
-    source.fail("has version " + std::to_string(start[6]) + "; allowed: 1 to 3");
+  if (start[6] < 1 || start[6] > 3) refuse(source.name, "has version {}; allowed: 1 to 3", start[6]);
   const std::size_t length_bytes = start[6] == 1 ? 2 : 4;
   read(std::span(start).subspan(8, length_bytes));
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | start[8 + i];
-  if (length > kMaxHeaderBytes) source.fail("has a header of " + std::to_string(length) + " bytes");
+  if (length > kMaxHeaderBytes) refuse(source.name, "has a header of {} bytes", length);
   std::string text(length, '\0');
   read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), text.size()));
   return parse_header(text, source);

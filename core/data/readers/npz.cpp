@@ -23,13 +23,9 @@ struct Closer {
 using Zip = std::unique_ptr<zip_t, Closer>;
 using ZipMember = std::unique_ptr<zip_file_t, Closer>;
 
-[[noreturn]] void fail(const std::string& name, const std::string& problem) {
-  throw DataError(name + ": " + problem);
-}
-
 [[noreturn]] void fail(const std::string& name, zip_error_t* error) {
   if (zip_error_code_zip(error) == ZIP_ER_MEMORY) throw std::bad_alloc();
-  fail(name, std::string("the archive is damaged or cut short: ") + zip_error_strerror(error));
+  refuse(name, "the archive is damaged or cut short: {}", zip_error_strerror(error));
 }
 
 Zip open_archive(const std::filesystem::path& path) {
@@ -48,19 +44,16 @@ zip_stat_t checked_member(zip_t* zip, zip_uint64_t index, const std::string& arc
   zip_stat_t member;
   if (zip_stat_index(zip, index, ZIP_FL_ENC_RAW, &member) != 0) fail(archive, zip_get_error(zip));
   if ((member.valid & kNeeded) != kNeeded)
-    fail(archive, "the archive is damaged: its directory is incomplete");
+    refuse(archive, "the archive is damaged: its directory is incomplete");
   const std::string_view name = member.name;
-  if (!is_utf8(name)) fail(archive, "the name of a member is not UTF-8");
-  if (!name.ends_with(kEnding))
-    fail(archive, "holds " + quoted_name(name) + ", which is not an array (.npy)");
-  if (member.encryption_method != ZIP_EM_NONE) fail(archive, quoted_name(name) + " is encrypted");
+  if (!is_utf8(name)) refuse(archive, "the name of a member is not UTF-8");
+  if (!name.ends_with(kEnding)) refuse(archive, "holds \"{}\", which is not an array (.npy)", name);
+  if (member.encryption_method != ZIP_EM_NONE) refuse(archive, "\"{}\" is encrypted", name);
   const std::string where = archive + ": " + member.name;
-  if (member.comp_method != ZIP_CM_STORE && member.comp_method != ZIP_CM_DEFLATE) {
-    fail(where,
-         "is compressed by method " + std::to_string(member.comp_method) + "; allowed: stored and deflated");
-  }
+  if (member.comp_method != ZIP_CM_STORE && member.comp_method != ZIP_CM_DEFLATE)
+    refuse(where, "is compressed by method {}; allowed: stored and deflated", member.comp_method);
   if (member.comp_method == ZIP_CM_STORE && member.size != member.comp_size)
-    fail(where, "the archive is damaged: a stored member has two sizes");
+    refuse(where, "the archive is damaged: a stored member has two sizes");
   refuse_bomb(where, member.size, member.comp_size);
   return member;
 }
@@ -80,9 +73,9 @@ NamedArray read_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& member,
       count += static_cast<std::size_t>(got);
     }
     done += count;
-    if (done > member.size) fail(where, "is longer than the directory of the archive says");
+    if (done > member.size) refuse(where, "is longer than the directory of the archive says");
     if (count < out.size() && done < member.size)
-      fail(where, "is shorter than the directory of the archive says");
+      refuse(where, "is shorter than the directory of the archive says");
     return count;
   };
   NamedArray array;
@@ -118,10 +111,10 @@ DataArrays read_npz(std::span<const std::filesystem::path> paths, const ReadOpti
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(zip.get(), 0));
   for (zip_uint64_t i = 0; i < count; ++i) {
     const zip_stat_t member = checked_member(zip.get(), i, name);
-    if (!names.insert(member.name).second) fail(name, "holds " + quoted_name(member.name) + " twice");
+    if (!names.insert(member.name).second) refuse(name, "holds \"{}\" twice", member.name);
     // Members that share their bytes would get round the limit that each of them has.
     if (member.comp_size > archive_bytes - compressed)
-      fail(name, "the archive is damaged: its members overlap");
+      refuse(name, "the archive is damaged: its members overlap");
     compressed += member.comp_size;
     data.arrays.push_back(read_member(zip.get(), i, member, name));
   }

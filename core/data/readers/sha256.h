@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace sweep {
 
@@ -16,6 +17,9 @@ class Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
   void update(std::span<const std::uint8_t> bytes);
+  void update(std::string_view text) {
+    update(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  }
   /// Returns 64 lower-case hexadecimal digits. Call once, after the last update().
   std::string finish();
 

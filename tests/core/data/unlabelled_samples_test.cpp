@@ -204,8 +204,9 @@ TEST(SampleFormat, ThatIsNoneIsRefused) {
   EXPECT_THAT(refused("shape", {1, -4, 4}), HasSubstr("its shape is no size"));
   EXPECT_THAT(refused("shape", {1 << 30, 1 << 30, 1 << 30}), HasSubstr("its shape is no size"));
   EXPECT_THAT(refused("targets", {"x"}), HasSubstr("neither classes nor targets"));
-  EXPECT_THAT(refused("normalize", {{"mean", {0, 0}}, {"std", {1, 1}}}), HasSubstr("number of channels"));
-  EXPECT_THAT(refused("normalize", {{"mean", {0}}, {"std", {0}}}), HasSubstr("not of finite numbers"));
+  EXPECT_THAT(refused("normalize", {{"mean", {0, 0}}, {"std", {1, 1}}}),
+              HasSubstr("give one of each per channel"));
+  EXPECT_THAT(refused("normalize", {{"mean", {0}}, {"std", {0}}}), HasSubstr("std must be greater than 0"));
   EXPECT_THAT(refused("missing", {1, 2}), HasSubstr("its fill values"));
   EXPECT_THAT(refused("columns", {{{"name", "x"}}}), HasSubstr("its columns make other features"));
   EXPECT_THAT(refused("type", 3), HasSubstr("not a description of samples"));

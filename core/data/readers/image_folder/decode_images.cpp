@@ -18,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string size_text(ImageSize size) {
-  return std::to_string(size.width) + " x " + std::to_string(size.height) + " pixels";
-}
-
 }  // namespace
 
 void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
@@ -86,8 +82,9 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
   std::size_t count = 0;  // that have a place
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (sizes[i] != size) {
-      throw DataError(entries[i].path.string() + ": has " + size_text(sizes[i]) + ", others have " +
-                      size_text(size) + "; give \"resize\": [height, width]");
+      refuse(entries[i].path,
+             "has {} x {} pixels, others have {} x {} pixels; give \"resize\": [height, width]",
+             sizes[i].width, sizes[i].height, size.width, size.height);
     }
     if (files[i].sha256.empty()) continue;
     if (count < i) std::memcpy(&out[count * sample_bytes], &out[i * sample_bytes], sample_bytes);

@@ -41,16 +41,7 @@ constexpr int kDecoderVersion = 4;
 // Adds texts and whole numbers, each with a NUL byte after it, which no name has.
 template <typename... Values>
 void add(Sha256& digest, const Values&... values) {
-  const auto add_text = [&](const std::string& text) {
-    digest.update({reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1});
-  };
-  const auto add_value = [&](const auto& value) {
-    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>)
-      add_text(std::to_string(value));
-    else
-      add_text(value);
-  };
-  (add_value(values), ...);
+  (digest.update(fmt::format("{}{}", values, '\0')), ...);
 }
 
 // The name of the file for a folder and the options that change a decoded pixel.
@@ -60,7 +51,7 @@ std::string name_of(const fs::path& root, const ReadOptions& options) {
   const fs::path canonical = fs::canonical(root, error);
   const auto resize = options.resize.value_or(std::array<std::int64_t, 2>{});
   Sha256 name;
-  add(name, (error ? root : canonical).string(), options.grayscale, resize.front(), resize.back());
+  add(name, (error ? root : canonical).string(), int{options.grayscale}, resize.front(), resize.back());
   return name.finish();
 }
 
@@ -113,8 +104,7 @@ Shape common_shape(const ImageFolder& folder, const ReadOptions& options, const 
       if (first_problem.empty()) first_problem = error.what();
     }
   }
-  throw DataError(name + ": none of its " + std::to_string(entries.size()) +
-                  " files can be decoded; the first: " + first_problem);
+  refuse(name, "none of its {} files can be decoded; the first: {}", entries.size(), first_problem);
 }
 
 std::size_t image_count(const ImageFolder& folder) {
@@ -128,11 +118,10 @@ void check_classes(const std::vector<std::int32_t>& labels, const DataArrays& da
   for (const std::int32_t index : labels) ++counts[static_cast<std::size_t>(index)];
   const auto empty = std::find(counts.begin(), counts.end(), 0u);
   if (empty == counts.end()) return;
-  const std::string& class_name = data.class_names[static_cast<std::size_t>(empty - counts.begin())];
   const SkippedFile& first = data.skipped.front();
-  throw DataError(name + ": no image of class " + quoted_name(class_name) +
-                  " can be decoded; the first file that was skipped: " + first.path.string() + ": " +
-                  first.reason);
+  refuse(name, "no image of class \"{}\" can be decoded; the first file that was skipped: {}: {}",
+         data.class_names[static_cast<std::size_t>(empty - counts.begin())], first.path.string(),
+         first.reason);
 }
 
 // Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
@@ -167,8 +156,7 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
           continue;
         }
         classes.push_back(some[i].class_index);
-        const std::string line = files[i].sha256 + "  " + relative_name(root, some[i].path) + "\n";
-        digest.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+        digest.update(fmt::format("{}  {}\n", files[i].sha256, relative_name(root, some[i].path)));
       }
       if (decoded.empty() && first + per_piece < entries.size()) decoded.resize(piece.size());
       std::swap(piece, decoded);
@@ -220,7 +208,7 @@ void finish_kept(TensorWriter& file, const std::string& key, const fs::path& roo
   try {
     description = json.dump();
   } catch (const nlohmann::json::exception&) {
-    throw IoError(file.path().string() + ": a file's name is not UTF-8");
+    refuse<IoError>(file.path(), "a file's name is not UTF-8");
   }
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(description.data()), description.size());
   file.add(kDescription, bytes);
@@ -255,7 +243,7 @@ DataArrays decode_to_memory(ImageFolder folder, const fs::path& root, const Read
   const Shape shape = common_shape(folder, options, root.string());
   check_memory(image_count(folder), shape, 1, root.string());
   FileDescriptor memory(::memfd_create("decoded images", MFD_CLOEXEC));
-  if (memory.get() < 0) throw IoError(root.string() + ": cannot get memory: " + std::strerror(errno));
+  if (memory.get() < 0) refuse<IoError>(root, "cannot get memory: {}", std::strerror(errno));
   TensorWriter file(memory.get(), root);
   DataArrays data = decode_folder(std::move(folder), root, options, shape, file);
   file.finish({});
@@ -269,7 +257,7 @@ void reserve(const NewFile& file, std::uint64_t bytes) {
   const int outcome = retry_interrupted([&] { return ::fallocate(file.fd(), 0, 0, end); });
   // Not all file systems can; and a limit of this process is met only if there is so much to write.
   if (outcome != 0 && errno == ENOSPC)
-    throw IoError(file.path().string() + ": cannot write: " + std::strerror(ENOSPC));
+    refuse<IoError>(file.path(), "cannot write: {}", std::strerror(ENOSPC));
 }
 
 // Decodes to `path`, which keeps the file if the folder has not changed meanwhile. Throws IoError if
@@ -279,7 +267,7 @@ DataArrays decode_to_file(const ImageFolder& folder, const fs::path& root, const
   const Shape shape = common_shape(folder, options, root.string());
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) throw IoError(path.parent_path().string() + ": cannot create: " + error.message());
+  if (error) refuse<IoError>(path.parent_path(), "cannot create: {}", error.message());
   NewFile file(path);
   // An image has at most 2^26 pixels, and a folder fewer than 2^32 files.
   reserve(file, element_count(shape) * image_count(folder));

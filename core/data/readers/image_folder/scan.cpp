@@ -24,7 +24,7 @@ constexpr int kMaxProbes = 16;
 std::vector<std::string> folders_in(const fs::path& directory) {
   std::string problem;
   std::vector<std::string> names = visible_names(directory, problem);
-  if (!problem.empty()) throw DataError(directory.string() + ": " + problem);
+  if (!problem.empty()) refuse(directory, "{}", problem);
   std::erase_if(names, [&](const std::string& name) {
     std::error_code error;
     return !fs::is_directory(directory / name, error);
@@ -41,10 +41,11 @@ bool is_divided(const fs::path& path, const std::vector<std::string>& folders) {
   const auto other = std::ranges::find_if(
       folders, [&](const std::string& name) { return part_called(name) && name != *train; });
   if (other == folders.end()) return false;  // "train" is a class
-  throw DataError(path.string() + ": the folders " + quoted_name(*train) + " and " + quoted_name(*other) +
-                  " are parts of a data set, but " + quoted_name(*found) +
-                  " is none (train, validation and test are): move it elsewhere, or rename those if they are "
-                  "classes");
+  refuse(
+      path,
+      "the folders \"{}\" and \"{}\" are parts of a data set, but \"{}\" is none (train, validation and test "
+      "are): move it elsewhere, or rename those if they are classes",
+      *train, *other, *found);
 }
 
 const char* kind_of(mode_t mode) {
@@ -113,26 +114,24 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
   const std::vector<std::string> folders = folders_in(path);
   const bool sets_classes = class_names.empty();
   if (sets_classes) class_names = folders;
-  if (folders.empty()) throw DataError(path.string() + ": has no folders; expected one per class");
+  if (folders.empty()) refuse(path, "has no folders; expected one per class");
   if (class_names.size() < 2) {
-    throw DataError(path.string() + ": has images of one class only, " + quoted_name(class_names.front()) +
-                    "; expected a folder per class, at least two");
+    refuse(path, "has images of one class only, \"{}\"; expected a folder per class, at least two",
+           class_names.front());
   }
   std::vector<ImageEntry> entries;
   for (const std::string& folder : folders) {
     const auto found = std::find(class_names.begin(), class_names.end(), folder);
-    if (found == class_names.end()) {
-      throw DataError((path / folder).string() + ": there is no such class in the training images");
-    }
-    if (!is_utf8(folder)) throw DataError((path / folder).string() + ": the folder's name is not UTF-8");
+    if (found == class_names.end()) refuse(path / folder, "there is no such class in the training images");
+    if (!is_utf8(folder)) refuse(path / folder, "the folder's name is not UTF-8");
     const std::size_t before = entries.size();
     const std::size_t skipped_before = skipped.size();
     ClassScan(static_cast<std::int32_t>(found - class_names.begin()), entries, skipped)
         .scan_class(path / folder);
     if (sets_classes && entries.size() == before) {
       const bool has_reason = skipped.size() > skipped_before;
-      throw DataError((path / folder).string() + ": holds no images" +
-                      (has_reason ? "; " + skipped.back().path.string() + " " + skipped.back().reason : ""));
+      refuse(path / folder, "holds no images{}",
+             has_reason ? "; " + skipped.back().path.string() + " " + skipped.back().reason : "");
     }
   }
   std::string problem;
@@ -171,14 +170,12 @@ bool is_image_folder(const fs::path& path) {
 
 ImageFolder scan_image_folder(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) throw DataError(path.string() + ": is not a folder");
+  if (!fs::is_directory(path, error)) refuse(path, "is not a folder");
   const std::vector<std::string> folders = folders_in(path);
   ImageFolder folder;
   const auto add_part = [&](DataPart part, const fs::path& directory) {
-    if (folder.parts.contains(part)) {
-      throw DataError(directory.string() + ": another folder stands for " + quoted_name(kPartNames[part]) +
-                      ", too");
-    }
+    if (folder.parts.contains(part))
+      refuse(directory, "another folder stands for \"{}\", too", kPartNames[part]);
     folder.parts[part] = scan_part(directory, folder.class_names, folder.skipped);
   };
   if (folders.empty() || !is_divided(path, folders)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/data/readers/images/image_file.h"
+#include "core/data/readers/input_file.h"
 
 namespace sweep {
 
@@ -17,9 +18,6 @@ struct EncodedImage {
   std::span<const std::uint8_t> bytes;
   const ImageOptions& options;
   const std::string& name;  // starts every message about the image
-
-  /// Throws DataError, with `problem` after the name.
-  [[noreturn]] void fail(const std::string& problem) const;
 
   /// Throws DataError for an image without pixels, or with more than kMaxPixels. To be called before memory
   /// is taken for anything that depends on the size.

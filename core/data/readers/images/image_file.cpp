@@ -129,13 +129,10 @@ std::optional<ImageSize> stored_target(const std::optional<ImageSize>& resize, i
   return ImageSize{resize->width, resize->height};
 }
 
-void EncodedImage::fail(const std::string& problem) const { throw DataError(name + ": " + problem); }
-
 void EncodedImage::check_size(std::uint64_t height, std::uint64_t width) const {
-  const std::string size = std::to_string(width) + " x " + std::to_string(height) + " pixels";
-  if (height == 0 || width == 0) fail("the image has " + size);
+  if (height == 0 || width == 0) refuse(name, "the image has {} x {} pixels", width, height);
   if (height > kMaxPixels || width > kMaxPixels || height * width > kMaxPixels) {
-    fail("the image has " + size + "; at most " + std::to_string(kMaxPixels) + " pixels are allowed");
+    refuse(name, "the image has {} x {} pixels; at most {} pixels are allowed", width, height, kMaxPixels);
   }
 }
 
@@ -148,13 +145,12 @@ std::string image_formats() { return can_decode_webp() ? "JPEG, PNG, WebP" : "JP
 
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name) {
   const EncodedImage encoded{file, options, name};
-  if (file.empty()) encoded.fail("is empty, expected an image");
+  if (file.empty()) refuse(name, "is empty, expected an image");
   for (const ImageFormat& format : kDecoders)
     if (format.recognise(file)) return finished(format.decode(encoded), options);
-  for (const auto& [magic, kind] : kUnsupported) {
-    if (starts_with(file, magic)) encoded.fail(std::string("is ") + kind + "; allowed: " + image_formats());
-  }
-  encoded.fail("is not an image; allowed: " + image_formats());
+  for (const auto& [magic, kind] : kUnsupported)
+    if (starts_with(file, magic)) refuse(name, "is {}; allowed: {}", kind, image_formats());
+  refuse(name, "is not an image; allowed: {}", image_formats());
 }
 
 }  // namespace sweep

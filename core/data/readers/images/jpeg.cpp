@@ -126,7 +126,7 @@ class JpegFile {
 
 [[noreturn]] void fail(const JpegFile& jpeg, const EncodedImage& file) {
   if (jpeg.out_of_memory()) throw std::bad_alloc();
-  file.fail(std::string("the JPEG data is damaged: ") + jpeg.message());
+  refuse(file.name, "the JPEG data is damaged: {}", jpeg.message());
 }
 
 // The denominator of the scale to decode at: the largest that leaves twice the wanted size, so that the
@@ -164,8 +164,7 @@ StoredImage decode_jpeg(const EncodedImage& file) {
   const std::uint64_t blocks =
       std::uint64_t{(info.image_height + kBlock - 1) / kBlock} * ((info.image_width + kBlock - 1) / kBlock);
   if (!info.arith_code && blocks > 8 * std::uint64_t{file.bytes.size()}) {
-    file.fail("is too short for an image of " + std::to_string(info.image_width) + " x " +
-              std::to_string(info.image_height) + " pixels");
+    refuse(file.name, "is too short for an image of {} x {} pixels", info.image_width, info.image_height);
   }
 
   const int orientation = jpeg.orientation();

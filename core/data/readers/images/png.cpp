@@ -17,7 +17,7 @@ constexpr std::size_t kMaxChunkBytes = 16 << 20;
 
 void check(int result, const EncodedImage& file) {
   if (result == SPNG_EMEM) throw std::bad_alloc();
-  if (result != 0) file.fail(std::string("the PNG data is damaged: ") + spng_strerror(result));
+  if (result != 0) refuse(file.name, "the PNG data is damaged: {}", spng_strerror(result));
 }
 
 // As the chunks say that have been read so far.
@@ -39,8 +39,7 @@ StoredImage decode_png(const EncodedImage& file) {
   file.check_size(header.height, header.width);
   if (std::uint64_t{header.height} * header.width * header.bit_depth / 8 >
       kLargestExpansion * std::uint64_t{file.bytes.size()}) {
-    file.fail("is too short for an image of " + std::to_string(header.width) + " x " +
-              std::to_string(header.height) + " pixels");
+    refuse(file.name, "is too short for an image of {} x {} pixels", header.width, header.height);
   }
   const bool gray = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE && header.bit_depth <= 8;
   const std::size_t channels = gray ? 1 : 3;

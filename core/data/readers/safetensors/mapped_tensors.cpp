@@ -24,7 +24,7 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
 
 TensorWriter::TensorWriter(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {
   if (::lseek(fd_, kHeaderRoom, SEEK_SET) < 0)
-    throw IoError(path_.string() + ": cannot write: " + std::strerror(errno));
+    refuse<IoError>(path_, "cannot write: {}", std::strerror(errno));
 }
 
 void TensorWriter::begin(const std::string& name, TensorType type) {
@@ -56,13 +56,13 @@ void TensorWriter::finish(const std::map<std::string, std::string>& metadata) {
   try {
     start += tensor_header_text(header_);
   } catch (const nlohmann::json::exception&) {
-    throw IoError(path_.string() + ": a name is not UTF-8");
+    refuse<IoError>(path_, "a name is not UTF-8");
   }
-  if (start.size() > kHeaderRoom) throw IoError(path_.string() + ": has too many arrays");
+  if (start.size() > kHeaderRoom) refuse<IoError>(path_, "has too many arrays");
   start.resize(kHeaderRoom, ' ');
   const auto end = static_cast<off_t>(kHeaderRoom + written_);
   if (retry_interrupted([&] { return ::ftruncate(fd_, end); }) != 0 || ::lseek(fd_, 0, SEEK_SET) < 0)
-    throw IoError(path_.string() + ": cannot write: " + std::strerror(errno));
+    refuse<IoError>(path_, "cannot write: {}", std::strerror(errno));
   write_all(fd_, start, path_);
 }
 
@@ -82,11 +82,11 @@ const TensorEntry* MappedTensors::find(const std::string& name) const {
 
 std::span<const std::uint8_t> MappedTensors::bytes_of_tensor(const std::string& name, TensorType type) const {
   const TensorEntry* entry = find(name);
-  if (entry == nullptr) throw DataError(name_ + ": has no array " + name);
+  if (entry == nullptr) refuse(name_, "has no array {}", name);
   const auto bytes = data_.subspan(static_cast<std::size_t>(entry->begin),
                                    static_cast<std::size_t>(entry->end - entry->begin));
   if (entry->type != type || reinterpret_cast<std::uintptr_t>(bytes.data()) % row_of(type).bytes != 0)
-    throw DataError(name_ + ": array " + name + " has values of another type");
+    refuse(name_, "array {} has values of another type", name);
   return bytes;
 }
 

@@ -20,17 +20,17 @@ std::string shown(const Json& json) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "…";
 }
 
-[[noreturn]] void refuse_tensor(const std::string& file, const std::string& tensor,
-                                const std::string& problem) {
-  throw DataError(file + ": tensor \"" + tensor + "\": " + problem);
+// How messages name a tensor.
+std::string place_of(const std::string& file, const std::string& tensor) {
+  return fmt::format("{}: tensor \"{}\"", file, tensor);
 }
 
 // One entry of the header.
 TensorEntry read_entry(const std::string& name, const Json& json, const std::string& file) {
-  const auto fail = [&](const std::string& problem) { refuse_tensor(file, name, problem); };
-  if (!json.is_object()) fail("its description is not an object");
+  const std::string where = place_of(file, name);
+  if (!json.is_object()) refuse(where, "its description is not an object");
   for (const char* key : {"dtype", "shape", "data_offsets"})
-    if (!json.contains(key)) fail(std::string("its description has no \"") + key + "\"");
+    if (!json.contains(key)) refuse(where, "its description has no \"{}\"", key);
   const Json &dtype = json.at("dtype"), &shape = json.at("shape"), &offsets = json.at("data_offsets");
 
   const std::span<const TypeRow> types = type_rows();
@@ -39,40 +39,38 @@ TensorEntry read_entry(const std::string& name, const Json& json, const std::str
     std::string names;
     for (const TypeRow& row : types.first(types.size() - 1))
       names += (names.empty() ? "" : ", ") + std::string(row.name);
-    fail("its dtype is " + shown(dtype) + "; " + names + " and " + types.back().name + " can be read");
+    refuse(where, "its dtype is {}; {} and {} can be read", shown(dtype), names, types.back().name);
   }
   TensorEntry entry{.name = name, .type = static_cast<TensorType>(type - types.begin()), .shape = {}};
 
-  if (!shape.is_array()) fail("its shape is " + shown(shape) + ", not a list");
+  if (!shape.is_array()) refuse(where, "its shape is {}, not a list", shown(shape));
   std::uint64_t bytes = type->bytes;
   for (const Json& extent : shape) {
     constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargest)
-      fail("its shape has " + shown(extent) + ", expected an integer >= 0");
+      refuse(where, "its shape has {}, expected an integer >= 0", shown(extent));
     entry.shape.push_back(extent.get<std::int64_t>());
     if (__builtin_mul_overflow(bytes, extent.get<std::uint64_t>(), &bytes))
-      fail("its shape " + to_string(entry.shape) + " is too large");
+      refuse(where, "its shape {} is too large", to_string(entry.shape));
   }
 
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
-      !offsets[1].is_number_unsigned()) {
-    fail("its data_offsets are " + shown(offsets) + ", expected [begin, end]");
-  }
+      !offsets[1].is_number_unsigned())
+    refuse(where, "its data_offsets are {}, expected [begin, end]", shown(offsets));
   entry.begin = offsets[0].get<std::uint64_t>();
   entry.end = offsets[1].get<std::uint64_t>();
   if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-    fail("its data_offsets are " + shown(offsets) + ", but its shape " + to_string(entry.shape) + " needs " +
-         std::to_string(bytes) + " bytes");
+    refuse(where, "its data_offsets are {}, but its shape {} needs {} bytes", shown(offsets),
+           to_string(entry.shape), bytes);
   }
   return entry;
 }
 
 std::map<std::string, std::string> read_metadata(const Json& json, const std::string& name) {
-  if (!json.is_object()) throw DataError(name + ": \"__metadata__\" is not an object");
+  if (!json.is_object()) refuse(name, "\"__metadata__\" is not an object");
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : json.items()) {
-    if (!value.is_string())
-      throw DataError(name + ": \"__metadata__\" has \"" + key + "\" that is not a string");
+    if (!value.is_string()) refuse(name, "\"__metadata__\" has \"{}\" that is not a string", key);
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -88,48 +86,40 @@ void check_layout(const std::vector<TensorEntry>& entries, std::optional<std::ui
   std::uint64_t position = 0;
   for (const TensorEntry* entry : by_position) {
     if (data_bytes && entry->end > *data_bytes) {
-      refuse_tensor(name, entry->name,
-                    "its data ends at byte " + std::to_string(entry->end) + ", but the file has only " +
-                        std::to_string(*data_bytes) + " bytes of data: it is cut short");
+      refuse(place_of(name, entry->name),
+             "its data ends at byte {}, but the file has only {} bytes of data: it is cut short", entry->end,
+             *data_bytes);
     }
     if (entry->begin != position) {
-      refuse_tensor(name, entry->name,
-                    "its data starts at byte " + std::to_string(entry->begin) + ", expected " +
-                        std::to_string(position) + ", where the tensor before it ends");
+      refuse(place_of(name, entry->name),
+             "its data starts at byte {}, expected {}, where the tensor before it ends", entry->begin,
+             position);
     }
     position = entry->end;
   }
-  if (data_bytes && position != *data_bytes) {
-    throw DataError(name + ": " + std::to_string(*data_bytes - position) +
-                    " bytes follow the last tensor's data");
-  }
+  if (data_bytes && position != *data_bytes)
+    refuse(name, "{} bytes follow the last tensor's data", *data_bytes - position);
 }
 
 }  // namespace
 
 std::uint64_t tensor_header_bytes(std::string_view start, std::uint64_t file_bytes, const std::string& name) {
-  if (start.size() < kTensorLengthBytes) {
-    throw DataError(name + ": not a safetensors file: it has only " + std::to_string(start.size()) +
-                    " bytes");
-  }
+  if (start.size() < kTensorLengthBytes)
+    refuse(name, "not a safetensors file: it has only {} bytes", start.size());
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, start.data(), sizeof bytes);
   if (bytes > kMaxTensorHeaderBytes) {
-    throw DataError(name + ": not a safetensors file: it starts with a header length of " +
-                    std::to_string(bytes) + " bytes, at most " + std::to_string(kMaxTensorHeaderBytes) +
-                    " are allowed");
+    refuse(name, "not a safetensors file: it starts with a header length of {} bytes, at most {} are allowed",
+           bytes, kMaxTensorHeaderBytes);
   }
-  if (bytes > file_bytes - kTensorLengthBytes) {
-    throw DataError(name + ": cut short: its header has " + std::to_string(bytes) + " bytes, but only " +
-                    std::to_string(file_bytes - kTensorLengthBytes) + " follow");
-  }
+  if (const std::uint64_t rest = file_bytes - kTensorLengthBytes; bytes > rest)
+    refuse(name, "cut short: its header has {} bytes, but only {} follow", bytes, rest);
   return bytes;
 }
 
 TensorHeader parse_tensor_header(std::string_view header, std::optional<std::uint64_t> data_bytes,
                                  const std::string& name) {
-  if (!header.starts_with('{'))
-    throw DataError(name + ": not a safetensors file: its header is not a JSON object");
+  if (!header.starts_with('{')) refuse(name, "not a safetensors file: its header is not a JSON object");
   constexpr std::size_t kMaxDepth = 8;  // The format needs 3.
   const Json json = parse_json_text(header, name + ": the header", kMaxDepth);
   TensorHeader parsed;
