@@ -60,18 +60,6 @@ TEST(ReadSafetensors, TakesAFileWithoutTensors) {
               ElementsAre(Pair("a", "b")));
 }
 
-TEST(ReadSafetensors, IsNotBroughtDownByDeepNesting) {
-  const std::string deep = file_of("{\"a\":" + std::string(1'000'000, '['), 0);
-  EXPECT_THAT(message_of<DataError>([&] { parse_safetensors(deep, "FILE"); }),
-              HasSubstr("nested too deeply"));
-}
-
-TEST(ReadSafetensors, NamesAFileThatCannotBeOpened) {
-  const test::TemporaryDirectory directory;
-  EXPECT_THAT(message_of<DataError>([&] { read_safetensors(directory.path() / "nowhere"); }),
-              HasSubstr("nowhere: cannot open"));
-}
-
 TensorFile some_tensors() {
   return {{{"conv1.weight", {2, 1, 1, 2}, {1, -2.5f, 3e-45f, std::numeric_limits<float>::infinity()}},
            {"größe \"x\"\n", {3}, {0.1f, -0.0f, 3.4e38f}},

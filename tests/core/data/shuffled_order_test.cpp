@@ -28,26 +28,6 @@ TEST(ShuffledOrder, IsWhatAnIndependentImplementationComputes) {
   }
 }
 
-TEST(ShuffledOrder, HasEverySampleOnce) {
-  for (const std::size_t count : {0, 1, 2, 3, 255, 256, 257, 60000}) {
-    auto order = shuffled_order(count, 42, 0, 7);
-    std::sort(order.begin(), order.end());
-    std::vector<std::uint32_t> all(count);
-    std::iota(all.begin(), all.end(), 0u);
-    EXPECT_EQ(order, all);
-  }
-}
-
-TEST(ShuffledOrder, DiffersWithSeedRepeatAndEpoch) {
-  const auto order = shuffled_order(100, 1, 0, 0);
-  EXPECT_EQ(order, shuffled_order(100, 1, 0, 0));
-  EXPECT_NE(order, shuffled_order(100, 2, 0, 0));
-  EXPECT_NE(order, shuffled_order(100, 1 + (std::uint64_t{1} << 32), 0, 0));
-  EXPECT_NE(order, shuffled_order(100, 1, 1, 0));
-  EXPECT_NE(order, shuffled_order(100, 1, 0, 1));
-  EXPECT_NE(shuffled_order(100, 1, 1, 0), shuffled_order(100, 1, 0, 1));
-}
-
 // Pearson's statistic for equally likely cells. With k cells it has mean k - 1 and variance 2(k - 1).
 double deviations_from_uniform(const std::vector<double>& counts) {
   const double expected =

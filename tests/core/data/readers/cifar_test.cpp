@@ -76,6 +76,9 @@ TEST_F(Cifar, RefusesFilesThatAreMissingOrWrong) {
   write_cifar10(directory);
   directory.write("data_batch_3.bin", record(10, 'r'));
   EXPECT_EQ(error(), folder + "/data_batch_3.bin: label 10 of sample 0 (from 0) is out of range: 0 to 9");
+  directory.write("data_batch_3.bin", record(1, 'r') + record(1, 'r').substr(1));
+  EXPECT_EQ(error(),
+            folder + "/data_batch_3.bin: holds 6145 bytes, which is not a number of records of 3073 bytes");
   fs::remove(directory / "data_batch_2.bin");
   fs::remove(directory / "data_batch_4.bin");
   EXPECT_EQ(error(), folder + ": misses data_batch_2.bin, data_batch_4.bin");

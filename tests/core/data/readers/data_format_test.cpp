@@ -29,7 +29,7 @@ using DataFormat = test::InDirectory;
 TEST_F(DataFormat, IsRecognisedByContent) {
   const std::string png = test::png_file(test::flat_pixels(2, 2, {1, 2, 3}));
   directory.write("images/a/1", png);
-  directory.write("images/b/2", png);
+  directory.write("images/b/2", "text");
   directory.write("cifar10/data_batch_1.bin", std::string(3073, '\1'));
   directory.write("cifar100/train.bin", std::string(3074, '\1'));
   directory.write("arrays/x.npy", npy_file("|u1", "(1,)", "a"));
@@ -41,6 +41,7 @@ TEST_F(DataFormat, IsRecognisedByContent) {
   directory.write("idx", std::string("\0\0\x08\x03", 4));
   directory.write("safetensors", test::safetensors_file("{}", ""));
   for (const auto& [name, format] : std::map<std::string, std::string>{{"images", "image_folder"},
+                                                                       {"images/a", "none"},
                                                                        {"arrays", "npy"},
                                                                        {"tables", "csv"},
                                                                        {"text", "none"},

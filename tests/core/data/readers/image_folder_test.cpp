@@ -120,14 +120,6 @@ TEST_F(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
   EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2));
 }
 
-TEST_F(ImageFolder, IsRecognisedByAnImageInAFolder) {
-  directory.write("a/1.png", gray_png(1));
-  directory.write("b/2.png", "text");
-  EXPECT_TRUE(is_image_folder(directory.path()));
-  EXPECT_FALSE(is_image_folder(directory / "a"));
-  EXPECT_FALSE(is_image_folder(directory / "nowhere"));
-}
-
 TEST_F(ImageFolder, ChangesItsDigestWithAnyImage) {
   directory.write("a/1.png", gray_png(1));
   directory.write("b/2.png", gray_png(2));
