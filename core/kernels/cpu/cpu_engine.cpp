@@ -36,7 +36,8 @@ EngineMemory::EngineMemory(const Network& network, const EngineOptions& options,
       gradient(program.parameter_floats()) {
   const std::size_t blocks = most_blocks_at_once(network, program, block_count(options.batch_size),
                                                  turns_of(options, program), place);
-  std::size_t count = program.phases() > 1 ? std::max(blocks, threads) : threads;
+  std::size_t count = threads * program.blocks_at_once();
+  if (program.phases() > 1) count = std::max(count, blocks);
   if (options.parallel.has_stages())
     count = std::max(count, StagedPass::workspace_count(network, options, program, blocks));
   for (std::size_t i = 0; i < count; ++i) workspaces.push_back(program.make_workspace());
@@ -132,9 +133,10 @@ void CpuEngine::step(double learning_rate) {
   const std::size_t parts = (cache_lines + kCacheLinesPerPart - 1) / kCacheLinesPerPart;
   const auto begin_of = [&](std::size_t part) { return part_begin(cache_lines, parts, part) * kLanes; };
   norms_.resize(parts);
+  const bool has_total = memory_.partials.swap_total(memory_.gradient);
   pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
     const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-    memory_.partials.total(begin, count, memory_.gradient.data() + begin);
+    if (!has_total) memory_.partials.total(begin, count, memory_.gradient.data() + begin);
     if (options_.clip_norm > 0) {
       norms_[part] = sum_of_squares(memory_.gradient.data() + begin, count);
     } else {

@@ -40,8 +40,8 @@ struct EngineMemory {
                std::size_t threads, DevicePlace place = {});
 
   GradientSum partials;
-  // One per thread; with several phases one per block of this device that is trained at once; with several
-  // stages also of those that are under way.
+  // As many per thread as go through the network together; with several phases one per block of this device
+  // that is trained at once; with several stages also of those that are under way.
   std::vector<Workspace> workspaces;
   std::vector<AlignedBuffer> scratch;  // one per thread, so that it stays in that core's cache
   std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
@@ -94,8 +94,6 @@ class CpuEngine final : public ReplicaEngine {
     IndexRange blocks_of(const IndexRange& partials) const {
       return cpu::blocks_of(block_count(batch.size()), partial_count, partials);
     }
-    // Batch normalization counts the blocks that are trained at once.
-    Block among_all(const Block& block) const { return {block.index - blocks_of(all).begin, block.images}; }
   };
 
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
@@ -105,18 +103,19 @@ class CpuEngine final : public ReplicaEngine {
   void step(double learning_rate);
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept;
 
-  /// Gives the workspace the scratch memory of the thread that is about to use it.
-  Workspace& attach_scratch(Workspace& workspace, std::size_t thread) noexcept {
-    workspace.scratch = memory_.scratch[thread].data();
-    return workspace;
-  }
+  /// Calls work(blocks) for the blocks of one of `parts` nearly equal runs, a few at a time. With several
+  /// phases a block has the workspace of its number among those from block `first` on, otherwise one of the
+  /// thread's.
+  template <class Work>
+  void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, std::size_t thread,
+                  std::optional<std::size_t> first, const Work& work) noexcept;
   bool multi_phase() const { return program_.phases() > 1; }
   std::size_t partials_of(const Batch& batch) const {
     return partial_count(network_, program_, block_count(batch.size()));
   }
-  void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
-  void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, const MeanScale& mean,
-                    bool training, std::size_t thread, PartialTotals& totals) noexcept;
+  void load(const Batch& batch, const Block& block) const noexcept;
+  void measure_loss(const Batch& batch, const Block& block, const MeanScale& mean, bool training,
+                    std::size_t thread, PartialTotals& totals) noexcept;
   void compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
                             const float* scale, float* loss, float* gradient,
                             PartialTotals& totals) const noexcept;
@@ -127,10 +126,10 @@ class CpuEngine final : public ReplicaEngine {
            (pass.first_own + part - pass.own.begin) * program_.parameter_floats();
   }
   void clear(const TrainingPass& pass, std::size_t part) noexcept;
-  void forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
-               Workspace& workspace, std::size_t part, std::size_t thread) noexcept;
-  void backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
-                Workspace& workspace, std::size_t part) noexcept;
+  void forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, std::span<const Block> blocks,
+               std::size_t part, std::size_t thread) noexcept;
+  void backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
+                std::span<const Block> blocks, std::size_t part) noexcept;
   void train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes, std::size_t part,
                   std::size_t thread) noexcept;
   void train_in_stages(const TrainingPass& pass);

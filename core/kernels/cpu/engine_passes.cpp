@@ -2,8 +2,8 @@
 #include "core/kernels/cpu/cpu_engine.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "core/kernels/cpu/kernels/sample_kernels.h"
@@ -11,13 +11,15 @@
 namespace sweep::cpu {
 namespace {
 
-Block make_block(const Batch& batch, std::size_t index) {
-  return {index, std::min(kLanes, batch.size() - index * kLanes)};
+// Block `index` of the batch.
+Block make_block(const Batch& batch, std::size_t index, bool is_first, Workspace& workspace) {
+  const std::size_t first_image = index * kLanes;
+  return {index, std::min(kLanes, batch.size() - first_image), first_image, is_first, &workspace};
 }
 
 // The row of a lane's sample. Lanes beyond the end of the batch repeat its last sample.
 std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
-  return batch.indices[block.index * kLanes + std::min(lane, block.images - 1)];
+  return batch.indices[block.first_image + std::min(lane, block.images - 1)];
 }
 
 // Has `load` write the samples of a block to `out`, of a set that has `values` values of each sample.
@@ -30,14 +32,6 @@ void load_block(const Batch& batch, const Block& block, std::span<const T> set, 
   load(pointers, values, out);
 }
 
-// Calls work(block) for the blocks of one of `parts` nearly equal runs.
-template <class Work>
-void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
-  const std::size_t blocks = block_count(batch.size()), end = part_begin(blocks, parts, part + 1);
-  for (std::size_t index = part_begin(blocks, parts, part); index < end; ++index)
-    work(make_block(batch, index));
-}
-
 // begins[i] = map(of[i])
 template <class Map>
 void map_begins(std::span<const std::size_t> of, std::vector<std::size_t>& begins, Map map) {
@@ -47,8 +41,26 @@ void map_begins(std::span<const std::size_t> of, std::vector<std::size_t>& begin
 
 }  // namespace
 
+template <class Work>
+void CpuEngine::for_blocks(const Batch& batch, std::size_t parts, std::size_t part, std::size_t thread,
+                           std::optional<std::size_t> first, const Work& work) noexcept {
+  const IndexRange range = cpu::blocks_of(block_count(batch.size()), parts, {part, part + 1});
+  const std::size_t at_once = program_.blocks_at_once();
+  std::array<Block, kMaxBlocksAtOnce> blocks;
+  for (std::size_t begin = range.begin; begin < range.end; begin += at_once) {
+    const std::size_t count = std::min(at_once, range.end - begin);
+    for (std::size_t i = 0; i < count; ++i) {
+      Workspace& workspace = memory_.workspaces[first ? begin + i - *first : thread * at_once + i];
+      workspace.scratch = memory_.scratch[thread].data();
+      blocks[i] = make_block(batch, begin + i, begin + i == range.begin, workspace);
+    }
+    work(std::span(blocks).first(count));
+  }
+}
+
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
-void CpuEngine::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
+void CpuEngine::load(const Batch& batch, const Block& block) const noexcept {
+  Workspace& workspace = *block.workspace;
   const std::size_t values = program_.input_elements();
   if (const auto* floats = std::get_if<std::span<const float>>(&batch.samples)) {
     load_block(batch, block, *floats, values, load_floats, workspace.input());
@@ -61,9 +73,9 @@ void CpuEngine::load(const Batch& batch, const Block& block, Workspace& workspac
   }
 }
 
-void CpuEngine::measure_loss(const Batch& batch, const Block& block, Workspace& workspace,
-                             const MeanScale& mean, bool training, std::size_t thread,
-                             PartialTotals& totals) noexcept {
+void CpuEngine::measure_loss(const Batch& batch, const Block& block, const MeanScale& mean, bool training,
+                             std::size_t thread, PartialTotals& totals) noexcept {
+  Workspace& workspace = *block.workspace;
   alignas(64) float scale[kLanes], loss[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) scale[lane] = lane < block.images ? mean.gradient : 0.0f;
   const float* outputs = program_.outputs(workspace);
@@ -135,36 +147,36 @@ void CpuEngine::run_phases(const TrainingPass& pass, RunPhase run_phase) {
 }
 
 void CpuEngine::clear(const TrainingPass& pass, std::size_t part) noexcept {
-  std::memset(gradient_of(pass, part), 0, program_.parameter_floats() * sizeof(float));
+  program_.clear_gradient(gradient_of(pass, part));
   totals_[part] = {};
 }
 
-void CpuEngine::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
-                        Workspace& workspace, std::size_t part, std::size_t thread) noexcept {
-  if (phase == 0 && ops.begin == 0) load(pass.batch, block, workspace);
-  const Pass settings{true, options_.seed, steps_, block.index * kLanes};
-  program_.forward(phase, settings, pass.among_all(block), memory_.parameters.data(), workspace,
-                   pass.op_seconds, ops);
-  if (phase + 1 == program_.phases() && ops.end >= program_.op_count())
-    measure_loss(pass.batch, block, workspace, pass.mean, true, thread, totals_[part]);
+void CpuEngine::forward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
+                        std::span<const Block> blocks, std::size_t part, std::size_t thread) noexcept {
+  for (const Block& block : blocks) {
+    if (phase == 0 && ops.begin == 0) load(pass.batch, block);
+  }
+  program_.forward(phase, {true, options_.seed, steps_}, blocks, memory_.parameters.data(), pass.op_seconds,
+                   ops);
+  if (phase + 1 < program_.phases() || ops.end < program_.op_count()) return;
+  for (const Block& block : blocks) measure_loss(pass.batch, block, pass.mean, true, thread, totals_[part]);
 }
 
-void CpuEngine::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops, const Block& block,
-                         Workspace& workspace, std::size_t part) noexcept {
-  program_.backward(phase, pass.among_all(block), memory_.parameters.data(), workspace,
-                    gradient_of(pass, part), pass.op_seconds, ops);
+void CpuEngine::backward(const TrainingPass& pass, std::size_t phase, const OpRange& ops,
+                         std::span<const Block> blocks, std::size_t part) noexcept {
+  program_.backward(phase, blocks, memory_.parameters.data(), gradient_of(pass, part), pass.op_seconds, ops);
 }
 
 // Takes the blocks of a partial sum through a phase.
 void CpuEngine::train_part(const TrainingPass& pass, std::size_t phase, PipelinePasses passes,
                            std::size_t part, std::size_t thread) noexcept {
-  const std::size_t first = pass.blocks_of(pass.own).begin;
+  std::optional<std::size_t> first;
+  if (multi_phase()) first = pass.blocks_of(pass.own).begin;
   if (phase == 0 && passes != PipelinePasses::kBackward) clear(pass, part);
-  for_blocks(pass.batch, pass.partial_count, part, [&](const Block& block) {
-    Workspace& workspace =
-        attach_scratch(memory_.workspaces[multi_phase() ? block.index - first : thread], thread);
-    if (passes != PipelinePasses::kBackward) forward(pass, phase, {}, block, workspace, part, thread);
-    if (passes != PipelinePasses::kForward) backward(pass, phase, {}, block, workspace, part);
+  for_blocks(pass.batch, pass.partial_count, part, thread, first, [&](std::span<Block> blocks) {
+    for (Block& block : blocks) block.index -= pass.blocks_of(pass.all).begin;
+    if (passes != PipelinePasses::kBackward) forward(pass, phase, {}, blocks, part, thread);
+    if (passes != PipelinePasses::kForward) backward(pass, phase, {}, blocks, part);
   });
 }
 
@@ -202,11 +214,13 @@ void CpuEngine::train_in_stages(const TrainingPass& pass) {
     staged_->run(phase, passes, blocks, pass.partial_count, pass.own, [&](const StagedPass::Step& step) {
       Workspace& workspace = memory_.workspaces[(step.block - first) % memory_.workspaces.size()];
       workspace.scratch = step.scratch;
-      const Block block = make_block(pass.batch, step.block);
+      const IndexRange partial = cpu::blocks_of(blocks, pass.partial_count, {step.partial, step.partial + 1});
+      Block block = make_block(pass.batch, step.block, step.block == partial.begin, workspace);
+      block.index -= pass.blocks_of(pass.all).begin;
       if (step.backward) {
-        backward(pass, phase, step.ops, block, workspace, step.partial);
+        backward(pass, phase, step.ops, {&block, 1}, step.partial);
       } else {
-        forward(pass, phase, step.ops, block, workspace, step.partial, step.thread);
+        forward(pass, phase, step.ops, {&block, 1}, step.partial, step.thread);
       }
     });
   });
@@ -226,17 +240,17 @@ void CpuEngine::evaluate(const Batch& batch, std::span<float> outputs, bool coun
             [&](std::size_t index, std::size_t thread) noexcept {
               const std::size_t part = own.begin + index;
               totals_[part] = {};
-              for_blocks(batch, partials, part, [&](const Block& block) {
-                Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
-                load(batch, block, workspace);
-                program_.evaluate({false, options_.seed, 0, block.index * kLanes}, memory_.parameters.data(),
-                                  workspace);
-                if (counts) measure_loss(batch, block, workspace, mean, false, thread, totals_[part]);
-                // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
-                const float* logits = program_.outputs(workspace);
-                for (std::size_t i = 0; !outputs.empty() && i < block.images; ++i) {
-                  for (std::size_t c = 0; c < outputs_; ++c)
-                    outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
+              for_blocks(batch, partials, part, thread, {}, [&](std::span<const Block> blocks) {
+                for (const Block& block : blocks) load(batch, block);
+                program_.evaluate({false, options_.seed, 0}, memory_.parameters.data(), blocks);
+                for (const Block& block : blocks) {
+                  if (counts) measure_loss(batch, block, mean, false, thread, totals_[part]);
+                  // From the block's layout, in which a lane is an image, to a row of `outputs` per image.
+                  const float* logits = program_.outputs(*block.workspace);
+                  for (std::size_t i = 0; !outputs.empty() && i < block.images; ++i) {
+                    for (std::size_t c = 0; c < outputs_; ++c)
+                      outputs[(block.first_image + i) * outputs_ + c] = logits[c * kLanes + i];
+                  }
                 }
               });
             });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 
@@ -149,6 +150,12 @@ void GradientSum::add_up_share(std::size_t begin, std::size_t count) noexcept {
     sum += floats_;
     from = end;
   }
+}
+
+bool GradientSum::swap_total(AlignedBuffer& sum) noexcept {
+  if (has_peers() || partials_.size() != floats_) return false;
+  std::swap(partials_, sum);
+  return true;
 }
 
 void GradientSum::total(std::size_t begin, std::size_t count, float* sum) const noexcept {

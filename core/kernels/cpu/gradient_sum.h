@@ -60,6 +60,9 @@ class GradientSum {
   /// sum[i] = gradient[begin + i] for i < count, both multiples of a cache line, after all partial sums are
   /// finished, and share() gathered. Thread-safe.
   void total(std::size_t begin, std::size_t count, float* sum) const noexcept;
+  /// The same for all floats if there never is more than one partial sum: swaps its memory with that of
+  /// `sum`. Otherwise does nothing and returns false.
+  bool swap_total(AlignedBuffer& sum) noexcept;
 
  private:
   // A cache line each, as different threads write to them.

@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/program.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -69,53 +70,79 @@ void Program::export_parameters(const float* parameters, std::span<float> networ
   for_each_parameter([&](std::size_t to, std::size_t from) { network_parameters[to] = parameters[from]; });
 }
 
-Buffers Program::buffers_of(std::size_t op, Workspace& workspace) const {
-  return {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace), workspace.at(ops_[op].saved),
-          workspace.at(ops_[op].out), workspace.scratch};
+void Program::clear_gradient(float* grad_parameters) const {
+  for (const CompiledOp& compiled : ops_) {
+    const OpSizes& sizes = compiled.op->sizes();
+    if (!sizes.begins_sum) std::fill_n(grad_parameters + compiled.parameters, sizes.parameter_floats, 0.0f);
+  }
+}
+
+std::size_t Program::blocks_at_once() const {
+  constexpr std::size_t kCache = (std::size_t{1} << 20) / sizeof(float);
+  return parameter_floats_ > kCache && parameter_floats_ > 8 * workspace_floats_ ? kMaxBlocksAtOnce : 1;
+}
+
+Buffers Program::buffers_of(std::size_t op, const Block& block) const {
+  Workspace& workspace = *block.workspace;
+  return {value(ops_[op].in, workspace),
+          value(ops_[op].shortcut, workspace),
+          workspace.at(ops_[op].saved),
+          workspace.at(ops_[op].out),
+          workspace.scratch,
+          block.first_image};
 }
 
 void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
-                         Workspace& workspace) const {
-  ops_[op].op->forward(pass, parameters + ops_[op].parameters, buffers_of(op, workspace));
+                         std::span<const Block> blocks) const {
+  std::array<Buffers, kMaxBlocksAtOnce> buffers;
+  std::ranges::transform(blocks, buffers.begin(), [&](const Block& block) { return buffers_of(op, block); });
+  ops_[op].op->forward_all(pass, parameters + ops_[op].parameters, std::span(buffers).first(blocks.size()));
 }
 
-void Program::evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) forward_op(i, pass, parameters, workspace);
+void Program::evaluate(const Pass& pass, const float* parameters, std::span<const Block> blocks) const {
+  for (std::size_t i = 0; i < ops_.size(); ++i) forward_op(i, pass, parameters, blocks);
 }
 
-void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
-                      Workspace& workspace, double* op_seconds, OpRange ops) {
+void Program::forward(std::size_t phase, const Pass& pass, std::span<const Block> blocks,
+                      const float* parameters, double* op_seconds, OpRange ops) {
   const std::size_t stop = phase_begins_[phase + 1], end = std::min(stop, ops.end);
-  for (std::size_t i = std::max(phase_begins_[phase], ops.begin); i < end; ++i) {
-    timed(op_seconds, i, [&] { forward_op(i, pass, parameters, workspace); });
-  }
+  for (std::size_t i = std::max(phase_begins_[phase], ops.begin); i < end; ++i)
+    timed(op_seconds, i, [&] { forward_op(i, pass, parameters, blocks); });
   if (stop == ops_.size() || !ops.contains(stop)) return;
   timed(op_seconds, stop, [&] {
     const CompiledOp& norm = ops_[stop];
-    norm.batch_norm->collect_moments(block.index, block.images, value(norm.in, workspace));
+    for (const Block& block : blocks)
+      norm.batch_norm->collect_moments(block.index, block.images, value(norm.in, *block.workspace));
   });
 }
 
-Buffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                  float* grad_parameters) const {
-  Buffers buffers = buffers_of(op, workspace);
-  buffers.grad_out = gradient(plan_[op].grad_out, workspace);
-  buffers.grad_in = gradient(plan_[op].grad_in, workspace);
+Buffers Program::backward_buffers(std::size_t op, const Block& block, float* grad_parameters) const {
+  Buffers buffers = buffers_of(op, block);
+  buffers.grad_out = gradient(plan_[op].grad_out, *block.workspace);
+  buffers.grad_in = gradient(plan_[op].grad_in, *block.workspace);
   buffers.grad_parameters = grad_parameters + ops_[op].parameters;
+  buffers.is_first = block.is_first;
   buffers.images = block.images;
   return buffers;
 }
 
-void Program::backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
+void Program::backward_op(std::size_t op, std::span<const Block> blocks, const float* parameters,
                           float* grad_parameters) const {
+  std::array<Buffers, kMaxBlocksAtOnce> buffers;
+  std::ranges::transform(blocks, buffers.begin(),
+                         [&](const Block& block) { return backward_buffers(op, block, grad_parameters); });
+  ops_[op].op->backward_all(parameters + ops_[op].parameters, std::span(buffers).first(blocks.size()));
+  for (std::size_t i = 0; i < blocks.size(); ++i) spread_gradient(op, buffers[i], *blocks[i].workspace);
+}
+
+// What is left of an op's backward pass: to add the gradient of its input to a slot that another reader wrote
+// before, or to copy a sum's grad_out.
+void Program::spread_gradient(std::size_t op, const Buffers& buffers, Workspace& workspace) const {
   const PlannedOp& plan = plan_[op];
-  const Buffers buffers = backward_buffers(op, block, workspace, grad_parameters);
-  ops_[op].op->backward(parameters + ops_[op].parameters, buffers);
   const bool is_sum = plan.shortcut != kNoShortcut;
   const OpSizes& sizes = ops_[op].op->sizes();
   const std::size_t floats = (is_sum ? sizes.out_elements : sizes.in_elements) * kLanes;
   const float* from = is_sum ? buffers.grad_out : buffers.grad_in;
-  // What is left is to add it to a slot that another reader wrote before, or to copy a sum's grad_out.
   for (const GradientEdge& edge : {plan.to_in, plan.to_shortcut}) {
     float* slot = gradient(edge.slot, workspace);
     if (edge.adds) {
@@ -126,7 +153,7 @@ void Program::backward_op(std::size_t op, const Block& block, const float* param
   }
 }
 
-void Program::backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
+void Program::backward(std::size_t phase, std::span<const Block> blocks, const float* parameters,
                        float* grad_parameters, double* op_seconds, OpRange ops) {
   // From the batch normalization after this phase, whose sums are now complete, back to the one that the
   // phase begins with, whose sums are collected.
@@ -135,12 +162,9 @@ void Program::backward(std::size_t phase, const Block& block, const float* param
   for (std::size_t op = std::min(all.end, ops.end); op-- > begin;) {
     if (plan_[op].grad_out == kNoSlot) continue;
     timed(op_seconds, op, [&] {
-      if (phase > 0 && op == all.begin) {
-        ops_[op].batch_norm->collect_sums(block.index,
-                                          backward_buffers(op, block, workspace, grad_parameters));
-      } else {
-        backward_op(op, block, parameters, workspace, grad_parameters);
-      }
+      if (phase == 0 || op > all.begin) return backward_op(op, blocks, parameters, grad_parameters);
+      for (const Block& block : blocks)
+        ops_[op].batch_norm->collect_sums(block.index, backward_buffers(op, block, grad_parameters));
     });
   }
 }

@@ -2,7 +2,8 @@
 //
 // A program runs depth first: one block of 16 images goes through all ops, and in training back again, before
 // the next block starts. So a block's activations and gradients stay in the cache, and memory does not grow
-// with the batch. Batch normalization is the exception; see Program about phases.
+// with the batch. Batch normalization is the exception, see Program about phases; and if the parameters are
+// what does not fit into the cache, a few blocks go together, see blocks_at_once().
 #pragma once
 
 #include <algorithm>
@@ -36,8 +37,11 @@ struct Workspace {
 
 /// One block of a batch.
 struct Block {
-  std::size_t index = 0;   // position in the batch: its images start at index · kLanes
-  std::size_t images = 0;  // 1 … kLanes; the remaining lanes hold copies that do not count
+  std::size_t index = 0;        // among those that are trained at once
+  std::size_t images = 0;       // 1 … kLanes; the remaining lanes hold copies that do not count
+  std::size_t first_image = 0;  // position in the batch
+  bool is_first = false;        // of its partial sum
+  Workspace* workspace = nullptr;
 };
 
 /// Ops in a row, [begin, end): those of one stage, if several devices share a network.
@@ -92,6 +96,14 @@ class Program {
     ops_[part].op->prepare(parameters + ops_[part].parameters);
   }
 
+  /// How many blocks should go through the network together, 1 … kMaxBlocksAtOnce: several if the parameters
+  /// do not fit into a core's cache and are far more than the values of a block. Then nearly all are weights
+  /// of linear layers, and each is read once for all these blocks.
+  std::size_t blocks_at_once() const;
+
+  /// Clears a partial sum, [parameter_floats()], before its blocks' backward passes add to it.
+  void clear_gradient(float* grad_parameters) const;
+
   /// The network's outputs [outputs][16], valid from the block's last forward call until
   /// the workspace is used again.
   const float* outputs(Workspace& workspace) const { return workspace.at(ops_.back().out); }
@@ -99,22 +111,22 @@ class Program {
   /// call; nullptr if there are no parameters.
   float* output_gradient(Workspace& workspace) const { return gradient(plan_.back().grad_out, workspace); }
 
-  /// Computes the outputs of workspace.input, with running statistics and without dropout.
-  /// Thread-safe for different workspaces.
-  void evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const;
+  /// Computes the outputs of blocks, whose inputs are in their workspaces, with running statistics and
+  /// without dropout. Thread-safe for different workspaces.
+  void evaluate(const Pass& pass, const float* parameters, std::span<const Block> blocks) const;
 
   /// Training calls, for a batch: forward() of all blocks for phases 0, 1, …, with finish_moments()
   /// of batch_norm(p) between phases p and p + 1; then backward() of all blocks for the phases in reverse,
-  /// with its finish_sums() between them. forward() and backward() are thread-safe for different blocks and
-  /// workspaces; the other two must run alone. backward() adds the block's parameter gradients to
-  /// grad_parameters, a partial sum; finish_sums() adds batch normalization's, which are known for the whole
-  /// batch only. op_seconds [op_count()], if not nullptr, gets each op's time added. A phase of a block may
-  /// be cut into calls with the parts of [0, op_count()), in this order forward and in the reverse order
+  /// with its finish_sums() between them. forward() and backward() take up to kMaxBlocksAtOnce blocks and are
+  /// thread-safe for different ones; the other two must run alone. backward() adds their parameter gradients
+  /// to grad_parameters, a partial sum; finish_sums() adds batch normalization's, which are known for the
+  /// whole batch only. op_seconds [op_count()], if not nullptr, gets each op's time added. A phase of a block
+  /// may be cut into calls with the parts of [0, op_count()), in this order forward and in the reverse order
   /// backward.
   std::size_t phases() const { return phase_begins_.size() - 1; }
-  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
-               Workspace& workspace, double* op_seconds, OpRange ops = {});
-  void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
+  void forward(std::size_t phase, const Pass& pass, std::span<const Block> blocks, const float* parameters,
+               double* op_seconds, OpRange ops = {});
+  void backward(std::size_t phase, std::span<const Block> blocks, const float* parameters,
                 float* grad_parameters, double* op_seconds, OpRange ops = {});
   /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: a
   /// batch normalization, which collects in one phase and computes in the other.
@@ -137,12 +149,13 @@ class Program {
   float* gradient(std::size_t slot, Workspace& workspace) const {
     return slot == kNoSlot ? nullptr : workspace.at(slots_[slot]);
   }
-  void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
-  Buffers buffers_of(std::size_t op, Workspace& workspace) const;
-  Buffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                           float* grad_parameters) const;
-  void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
+  void forward_op(std::size_t op, const Pass& pass, const float* parameters,
+                  std::span<const Block> blocks) const;
+  Buffers buffers_of(std::size_t op, const Block& block) const;
+  Buffers backward_buffers(std::size_t op, const Block& block, float* grad_parameters) const;
+  void backward_op(std::size_t op, std::span<const Block> blocks, const float* parameters,
                    float* grad_parameters) const;
+  void spread_gradient(std::size_t op, const Buffers& buffers, Workspace& workspace) const;
 
   std::vector<CompiledOp> ops_;
   // Where the phases begin, and the last one ends: phase p runs the ops from batch normalization p − 1, which

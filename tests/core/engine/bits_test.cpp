@@ -101,6 +101,17 @@ std::vector<Training> with_other_losses() {
        .cuts = {"fc"}}};
 }
 
+// So many weights that several blocks of samples go through the layers together. Stages take one at a time.
+Training wide_layers(std::size_t samples) {
+  const NetworkSpec network{"wide-layers",
+                            {flatten("flatten"), linear("fc1", 520), relu("relu1"), dropout(0.2),
+                             linear("fc2", 520), relu("relu2"), linear("out", 10)}};
+  return {.network = network,
+          .input = {1, 28, 28},
+          .options = options_with(AdamOptions{}),
+          .batches = {samples, 7}};
+}
+
 // The weight gradients of layers that one kernel has on one device are sums of as many parts on several.
 Training wide_batch(std::vector<std::string> cuts) {
   return {.network = {"wide",
@@ -183,6 +194,12 @@ std::vector<Row> rows_of_stages() {
        {of_size(deeplizard(), {1, 28, 28}, sized(100, 37))},
        {},
        {{.stages = 4, .micro_batches = 5, .schedule = kEager}}}};
+  if (on_cpu()) {
+    rows.push_back({"StagesOfWideLayers",
+                    {wide_layers(15), wide_layers(230), wide_layers(400)},
+                    {},
+                    {{.model = last_layer_apart()}, {.threads = 3}}});
+  }
   for (const int accumulate : {2, 5})
     rows.push_back(
         {"StagesIn" + std::to_string(accumulate) + "Parts",

@@ -121,49 +121,54 @@ void sum_values(const float* a, const float* b, std::size_t floats, bool relu, f
 }
 
 // Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
-inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
+inline constexpr std::size_t kLinearTile = kManyRegisters ? 16 : 8;
 // Weights of wide layers do not fit into the caches, and processors read ahead only to the end of a page. So
 // kernels prefetch the weights of this many inputs ahead, which are one page.
 inline constexpr std::size_t kInputsAhead = 64;
 // Panels, each in another page, that a tile of the input's gradient reads before it stores its sums.
 inline constexpr std::size_t kPanelsAtOnce = 4;
 
-// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on. Stores `count`
-// of them: the others are the last panel's padding.
-template <int kOutputs>
+// y[o] = Σ weight[o] · x over all inputs, for kLinearTile outputs from the first of `panel` on. Stores
+// `count` of them: the others are the last panel's padding.
 HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
                              std::size_t count, const float* x, float* y) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-    Vector acc[kOutputs];
-    for (int o = 0; o < kOutputs; ++o) {
-      const bool stored = static_cast<std::size_t>(o) < count;
-      acc[o] = bias != nullptr && stored ? hn::Set(d, bias[o]) : hn::Zero(d);
-    }
+    Vector acc[kLinearTile];
+    for (std::size_t o = 0; o < kLinearTile; ++o)
+      acc[o] = bias != nullptr && o < count ? hn::Set(d, bias[o]) : hn::Zero(d);
     const float* w = panel;
     const float* x_at = x + lane;
     for (std::size_t i = 0; i < in; ++i) {
       if (kManyRegisters && lane == 0) hwy::Prefetch(w + kInputsAhead * kLanes);
       const Vector value = hn::Load(d, x_at);
-      for (int o = 0; o < kOutputs; ++o) acc[o] = hn::MulAdd(hn::Set(d, w[o]), value, acc[o]);
+      for (std::size_t o = 0; o < kLinearTile; ++o) acc[o] = hn::MulAdd(hn::Set(d, w[o]), value, acc[o]);
       w += kLanes;
       x_at += kLanes;
     }
-    for (int o = 0; o < kOutputs; ++o) {
-      if (static_cast<std::size_t>(o) >= count) break;
-      const Vector value = relu ? positive_part(d, acc[o]) : acc[o];
-      hn::Store(value, d, y + static_cast<std::size_t>(o) * kLanes + lane);
-    }
+    for (std::size_t o = 0; o < kLinearTile && o < count; ++o)
+      hn::Store(relu ? positive_part(d, acc[o]) : acc[o], d, y + o * kLanes + lane);
   }
 }
 
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
-                    const float* x, float* y) {
+                    LinearBlocks blocks) {
   for (std::size_t o = 0; o < out; o += kLinearTile) {
     const float* panel = panels + o / kLanes * in * kLanes + o % kLanes;
-    forward_tile<kLinearTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu,
-                              std::min<std::size_t>(kLinearTile, out - o), x, y + o * kLanes);
+    for (const LinearBlock& block : blocks) {
+      forward_tile(panel, bias == nullptr ? nullptr : bias + o, in, relu, out - o, block.x,
+                   block.y + o * kLanes);
+    }
   }
+}
+
+// Calls use(first, std::integral_constant<std::size_t, n>) for tiles of n inputs.
+template <class Use>
+HWY_INLINE void for_each_input_tile(std::size_t in, const Use& use) {
+  std::size_t i = 0;
+  for (; i + kLinearTile <= in; i += kLinearTile) use(i, std::integral_constant<std::size_t, kLinearTile>());
+  for (; i + 4 <= in; i += 4) use(i, std::integral_constant<std::size_t, 4>());
+  for (; i < in; ++i) use(i, std::integral_constant<std::size_t, 1>());
 }
 
 // to[o][i] = panel[i][o] for the outputs of a panel and kInputs inputs.
@@ -187,19 +192,15 @@ HWY_INLINE void transpose_panel(const float* panel, float* to) {
   }
 }
 
-// grad_x[i] = Σ weight[o][i] · grad_y[o] over `outputs` outputs, at most those of kPanelsAtOnce panels, for
-// kInputs inputs. `adds`: adds to grad_x, the sum over the outputs before these.
+// Adds Σ weights[o][i] · grad_y[o] over `outputs` outputs to grad_x[i], for kInputs inputs; `begins`: to 0.
 template <std::size_t kInputs>
-HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t outputs, bool adds,
-                           const float* grad_y, float* grad_x) {
+HWY_INLINE void add_input_gradients(const float* weights, std::size_t outputs, bool begins,
+                                    const float* grad_y, float* grad_x) {
   const Lanes d;
-  HWY_ALIGN float weights[kPanelsAtOnce * kLanes * kInputs];  // [output][input]
-  for (std::size_t o = 0; o < outputs; o += kLanes)
-    transpose_panel<kInputs>(panels + o * in, weights + o * kInputs);
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     Vector acc[kInputs];
     for (std::size_t i = 0; i < kInputs; ++i)
-      acc[i] = adds ? hn::Load(d, grad_x + i * kLanes + lane) : hn::Zero(d);
+      acc[i] = begins ? hn::Zero(d) : hn::Load(d, grad_x + i * kLanes + lane);
     for (std::size_t o = 0; o < outputs; ++o) {
       const Vector value = hn::Load(d, grad_y + o * kLanes + lane);
       for (std::size_t i = 0; i < kInputs; ++i)
@@ -209,64 +210,72 @@ HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t outp
   }
 }
 
-void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
-                           float* grad_x) {
+void linear_backward_input(const float* panels, std::size_t in, std::size_t out, LinearBlocks blocks) {
   for (std::size_t o = 0; o < out; o += kPanelsAtOnce * kLanes) {
     const std::size_t outputs = HWY_MIN(kPanelsAtOnce * kLanes, out - o);
-    const float *from = panels + o * in, *grad = grad_y + o * kLanes;
-    std::size_t i = 0;
-    for (; i + kLinearTile <= in; i += kLinearTile)
-      input_tile<kLinearTile>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
-    for (; i + 4 <= in; i += 4)
-      input_tile<4>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
-    for (; i < in; ++i) input_tile<1>(from + i * kLanes, in, outputs, o > 0, grad, grad_x + i * kLanes);
+    for_each_input_tile(in, [&](std::size_t first, auto inputs) HWY_ATTR {
+      HWY_ALIGN float weights[kPanelsAtOnce * kLanes * inputs()];  // [output][input]
+      for (std::size_t panel = 0; panel < outputs; panel += kLanes)
+        transpose_panel<inputs()>(panels + (o + panel) * in + first * kLanes, weights + panel * inputs());
+      for (const LinearBlock& block : blocks) {
+        add_input_gradients<inputs()>(weights, outputs, o == 0, block.grad_y + o * kLanes,
+                                      block.grad_x + first * kLanes);
+      }
+    });
   }
 }
 
-// grad_panel[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for kInputs inputs. `transposed` is
-// grad_y of the panel as [image][kLanes outputs].
-template <int kInputs>
-HWY_INLINE void weight_tile(const float* transposed, const float* x, float* grad_panel) {
+// grad[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for a panel's outputs and kInputs inputs
+// from `first` on; or =, unless `adds`. `transposed` is grad_y of the panel as [block][image][kLanes
+// outputs].
+template <std::size_t kInputs>
+HWY_INLINE void weight_tile(const float* transposed, std::size_t first, LinearBlocks blocks, bool adds,
+                            float* grad) {
   const Lanes d;
   for (std::size_t o = 0; o < kLanes; o += hn::Lanes(d)) {
     Vector acc[kInputs];
-    for (int i = 0; i < kInputs; ++i)
-      acc[i] = hn::Load(d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
-    for (int i = 0; i < kInputs && o == 0; ++i)
-      hwy::Prefetch(grad_panel + (static_cast<std::size_t>(i) + kInputsAhead) * kLanes);
-    for (std::size_t image = 0; image < kLanes; ++image) {
-      const Vector dy = hn::Load(d, transposed + image * kLanes + o);
-      for (int i = 0; i < kInputs; ++i) {
-        acc[i] = hn::MulAdd(hn::Set(d, x[static_cast<std::size_t>(i) * kLanes + image]), dy, acc[i]);
+    for (std::size_t i = 0; i < kInputs; ++i)
+      acc[i] = adds ? hn::Load(d, grad + i * kLanes + o) : hn::Zero(d);
+    for (std::size_t i = 0; i < kInputs && o == 0 && adds; ++i)
+      hwy::Prefetch(grad + (i + kInputsAhead) * kLanes);
+    const float* dy = transposed + o;
+    for (const LinearBlock& block : blocks) {
+      const float* x = block.x + first * kLanes;
+      // All lanes after the images add the same zero, so one of them stands for all.
+      for (std::size_t image = 0; image < HWY_MIN(block.images + 1, kLanes); ++image) {
+        const Vector value = hn::Load(d, dy + image * kLanes);
+        for (std::size_t i = 0; i < kInputs; ++i)
+          acc[i] = hn::MulAdd(hn::Set(d, x[i * kLanes + image]), value, acc[i]);
       }
+      dy += kLanes * kLanes;
     }
-    for (int i = 0; i < kInputs; ++i)
-      hn::Store(acc[i], d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
+    for (std::size_t i = 0; i < kInputs; ++i) hn::Store(acc[i], d, grad + i * kLanes + o);
   }
 }
 
-void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
+void linear_backward_weights(std::size_t in, std::size_t out, LinearBlocks blocks, bool adds,
                              float* grad_panels, float* grad_bias) {
-  HWY_ALIGN float transposed[kLanes * kLanes];
+  HWY_ALIGN float transposed[kMaxBlocksAtOnce * kLanes * kLanes];
   for (std::size_t first = 0; first < out; first += kLanes) {
     const std::size_t count = HWY_MIN(kLanes, out - first);
-    for (std::size_t o = 0; o < kLanes; ++o) {
-      const float* row = grad_y + (first + o) * kLanes;
-      for (std::size_t image = 0; image < kLanes; ++image)
-        transposed[image * kLanes + o] = o < count ? row[image] : 0.0f;
+    float* to = transposed;
+    for (const LinearBlock& block : blocks) {
+      for (std::size_t o = 0; o < kLanes; ++o) {
+        const float* row = block.grad_y + (first + o) * kLanes;
+        float sum = 0;
+        for (std::size_t image = 0; image < kLanes; ++image) {
+          to[image * kLanes + o] = o < count ? row[image] : 0.0f;
+          sum += to[image * kLanes + o];
+        }
+        if (o >= count || grad_bias == nullptr) continue;
+        float& total = grad_bias[first + o];
+        total = adds || to > transposed ? total + sum : sum;
+      }
+      to += kLanes * kLanes;
     }
-    float* panel = grad_panels + first * in;
-    std::size_t i = 0;
-    for (; i + kLinearTile <= in; i += kLinearTile)
-      weight_tile<kLinearTile>(transposed, x + i * kLanes, panel + i * kLanes);
-    for (; i + 4 <= in; i += 4) weight_tile<4>(transposed, x + i * kLanes, panel + i * kLanes);
-    for (; i < in; ++i) weight_tile<1>(transposed, x + i * kLanes, panel + i * kLanes);
-    if (grad_bias == nullptr) continue;
-    for (std::size_t o = 0; o < count; ++o) {
-      float sum = 0;
-      for (std::size_t image = 0; image < kLanes; ++image) sum += transposed[image * kLanes + o];
-      grad_bias[first + o] += sum;
-    }
+    for_each_input_tile(in, [&](std::size_t input, auto inputs) HWY_ATTR {
+      weight_tile<inputs()>(transposed, input, blocks, adds, grad_panels + first * in + input * kLanes);
+    });
   }
 }
 
@@ -385,15 +394,6 @@ SWEEP_EXPORT_KERNEL(channel_moments);
 SWEEP_EXPORT_KERNEL(scale_and_shift);
 SWEEP_EXPORT_KERNEL(gradient_sums);
 SWEEP_EXPORT_KERNEL(normalization_gradient);
-
-// The parallel update of Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
-// Sample Variances", 1979.
-Moments combine(const Moments& a, const Moments& b) {
-  if (a.count == 0) return b;
-  const double count = a.count + b.count, delta = b.mean - a.mean;
-  return {count, a.mean + delta * b.count / count,
-          a.squares + b.squares + delta * delta * a.count * b.count / count};
-}
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

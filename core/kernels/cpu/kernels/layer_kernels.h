@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/kernel.h"
@@ -37,20 +38,32 @@ constexpr std::size_t linear_weight_place(std::size_t in_features, std::size_t o
   return out / kLanes * in_features * kLanes + out % kLanes;
 }
 
-/// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
+/// The arrays of a block: x and its gradient [in][16], y and its gradient [out][16].
+struct LinearBlock {
+  const float* x;
+  float* y;
+  const float* grad_y;
+  float* grad_x;
+  std::size_t images;  // those in the lanes after them have no gradients
+};
+
+/// Up to kMaxBlocksAtOnce blocks: each weight is read from memory once for all of them. The bits are those of
+/// one block after another.
+using LinearBlocks = std::span<const LinearBlock>;
+
+/// y = W·x + bias, then max(0, ·) if `relu`. bias [out] or nullptr.
 extern const Kernel<void(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
-                         const float* x, float* y)>
+                         LinearBlocks blocks)>
     linear_forward;
 
-/// grad_x [in][16] = Wᵀ·grad_y.
-extern const Kernel<void(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
-                         float* grad_x)>
+/// grad_x = Wᵀ·grad_y.
+extern const Kernel<void(const float* panels, std::size_t in, std::size_t out, LinearBlocks blocks)>
     linear_backward_input;
 
-/// Adds Σ grad_y · xᵀ over the images to grad_panels, in the layout of panels, and Σ grad_y to
-/// grad_bias, [out] or nullptr.
-extern const Kernel<void(std::size_t in, std::size_t out, const float* x, const float* grad_y,
-                         float* grad_panels, float* grad_bias)>
+/// Σ grad_y · xᵀ over the images, in the layout of panels, and Σ grad_y, [out]: added to grad_panels and
+/// grad_bias if `adds`, otherwise written to them. grad_bias may be nullptr.
+extern const Kernel<void(std::size_t in, std::size_t out, LinearBlocks blocks, bool adds, float* grad_panels,
+                         float* grad_bias)>
     linear_backward_weights;
 
 // Pooling.
@@ -92,9 +105,6 @@ struct Moments {
 
 /// Moments of one channel of a block: in [pixels][16]; only the first `images` lanes count.
 extern const Kernel<Moments(const float* in, std::size_t pixels, std::size_t images)> channel_moments;
-
-/// Moments of the union of both sets.
-Moments combine(const Moments& a, const Moments& b);
 
 /// out = scale · in + shift, then max(0, ·) if `relu`. The layout is out's.
 extern const Kernel<void(const float* in, const ImageLayout& layout, float scale, float shift, bool relu,

@@ -8,6 +8,15 @@
 namespace sweep::cpu {
 namespace {
 
+// Moments of the union of both sets. The parallel update of Chan, Golub and LeVeque, "Updating Formulae and a
+// Pairwise Algorithm for Computing Sample Variances", 1979.
+Moments combine(const Moments& a, const Moments& b) {
+  if (a.count == 0) return b;
+  const double count = a.count + b.count, delta = b.mean - a.mean;
+  return {count, a.mean + delta * b.count / count,
+          a.squares + b.squares + delta * delta * a.count * b.count / count};
+}
+
 void zero_borders(const ImageLayout& layout, float* channel) {
   for (std::size_t y = 0; layout.border > 0 && y < layout.rows; ++y) {
     float* row = channel + y * layout.pitch * kLanes;

@@ -29,6 +29,7 @@ class LinearOp final : public Op {
     bias_offset_ = linear_panels(sizes_.out_elements) * sizes_.in_elements * kLanes;
     if (layer.parameters.size() > 1) bias_ = network.parameters()[layer.parameters[1]];
     sizes_.parameter_floats = bias_offset_ + round_up_to_cache_line(bias_.count);
+    sizes_.begins_sum = true;
   }
 
   std::vector<ParameterRun> parameter_runs() const override {
@@ -38,20 +39,40 @@ class LinearOp final : public Op {
       runs.push_back({weight_.offset + out * in, linear_weight_place(in, out), in, 1, kLanes});
     return runs;
   }
-  void forward(const Pass&, const float* parameters, const Buffers& buffers) const override {
-    const float* bias = bias_.count > 0 ? parameters + bias_offset_ : nullptr;
-    linear_forward(parameters, bias, sizes_.in_elements, sizes_.out_elements, relu_, buffers.in, buffers.out);
+  void forward(const Pass& pass, const float* parameters, const Buffers& buffers) const override {
+    forward_all(pass, parameters, {&buffers, 1});
   }
   void backward(const float* parameters, const Buffers& buffers) const override {
+    backward_all(parameters, {&buffers, 1});
+  }
+  void forward_all(const Pass&, const float* parameters, std::span<const Buffers> blocks) const override {
+    const float* bias = bias_.count > 0 ? parameters + bias_offset_ : nullptr;
+    const auto arrays = arrays_of(blocks);
+    linear_forward(parameters, bias, sizes_.in_elements, sizes_.out_elements, relu_,
+                   std::span(arrays).first(blocks.size()));
+  }
+  void backward_all(const float* parameters, std::span<const Buffers> blocks) const override {
     const std::size_t in = sizes_.in_elements, out = sizes_.out_elements;
-    float* grad_bias = bias_.count > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
-    if (relu_) undo_relu(buffers, sizes_.out_floats);
-    linear_backward_weights(in, out, buffers.in, buffers.grad_out, buffers.grad_parameters, grad_bias);
-    if (buffers.grad_in != nullptr)
-      linear_backward_input(parameters, in, out, buffers.grad_out, buffers.grad_in);
+    float* grad_parameters = blocks[0].grad_parameters;
+    float* grad_bias = bias_.count > 0 ? grad_parameters + bias_offset_ : nullptr;
+    for (const Buffers& block : blocks) {
+      if (relu_) undo_relu(block, sizes_.out_floats);
+    }
+    const auto all = arrays_of(blocks);
+    const LinearBlocks arrays = std::span(all).first(blocks.size());
+    linear_backward_weights(in, out, arrays, !blocks[0].is_first, grad_parameters, grad_bias);
+    if (blocks[0].grad_in != nullptr) linear_backward_input(parameters, in, out, arrays);
   }
 
  private:
+  static std::array<LinearBlock, kMaxBlocksAtOnce> arrays_of(std::span<const Buffers> blocks) {
+    std::array<LinearBlock, kMaxBlocksAtOnce> arrays;
+    std::ranges::transform(blocks, arrays.begin(), [](const Buffers& b) {
+      return LinearBlock{b.in, b.out, b.grad_out, b.grad_in, b.images};
+    });
+    return arrays;
+  }
+
   bool relu_;
   Parameter weight_, bias_;      // bias_.count is 0 if there is none
   std::size_t bias_offset_ = 0;  // parameters: weight panels, then bias
@@ -115,7 +136,7 @@ class DropoutOp final : public Op {
       const std::size_t count = std::min<std::size_t>(4, elements - element);
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
         const auto random = philox4x32(
-            {static_cast<std::uint32_t>(element / 4), static_cast<std::uint32_t>(pass.first_image + lane),
+            {static_cast<std::uint32_t>(element / 4), static_cast<std::uint32_t>(buffers.first_image + lane),
              static_cast<std::uint32_t>(pass.step), use},
             key);
         for (std::size_t i = 0; i < count; ++i)

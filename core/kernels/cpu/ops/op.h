@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/kernels/cpu/simd/block.h"
@@ -10,12 +11,11 @@
 
 namespace sweep::cpu {
 
-/// A pass of a block through the network.
+/// A pass of blocks through the network.
 struct Pass {
   bool training = false;
-  std::uint64_t seed = 0;       // EngineOptions::seed, for dropout
-  std::int64_t step = 0;        // optimizer steps taken so far, for dropout
-  std::size_t first_image = 0;  // position of the block's first image in the batch, for dropout
+  std::uint64_t seed = 0;  // EngineOptions::seed, for dropout
+  std::int64_t step = 0;   // optimizer steps taken so far, for dropout
 };
 
 /// The arrays of a block that an op reads and writes, all aligned to cache lines. OpSizes has their sizes.
@@ -24,11 +24,13 @@ struct Buffers {
   const float* shortcut;  // the second input of a sum; nullptr for all other ops
   float* saved;           // from forward() to the block's backward()
   float* out;
-  float* scratch;  // undefined at first, and other ops overwrite it
+  float* scratch;           // undefined at first, and other ops overwrite it
+  std::size_t first_image;  // position of the block's first image in the batch, for dropout
   // The operands of backward(): in, out and saved are as forward() left them.
   float* grad_out = nullptr;         // may be overwritten
   float* grad_in = nullptr;          // written; nullptr if it is not needed
-  float* grad_parameters = nullptr;  // of a partial sum; added to
+  float* grad_parameters = nullptr;  // of a partial sum; added to, unless it is_first and OpSizes::begins_sum
+  bool is_first = false;             // of the blocks of the partial sum
   std::size_t images = 0;  // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
 };
 
@@ -56,6 +58,8 @@ struct OpSizes {
   std::size_t scratch_floats = 0;
   /// Floats of the op's parameters in its own layout; a multiple of a cache line.
   std::size_t parameter_floats = 0;
+  /// Whether backward() overwrites grad_parameters for the first block, so that nobody has to clear them.
+  bool begins_sum = false;
 };
 
 /// One layer, or several fused. Each op has its own layout of parameters: any order,
@@ -85,6 +89,15 @@ class Op {
   /// `parameters` are the op's own.
   virtual void forward(const Pass& pass, const float* parameters, const Buffers& buffers) const = 0;
   virtual void backward(const float* parameters, const Buffers& buffers) const = 0;
+
+  /// The same for several blocks, one after the other, whose grad_parameters are the same; with the same
+  /// bits. Up to kMaxBlocksAtOnce.
+  virtual void forward_all(const Pass& pass, const float* parameters, std::span<const Buffers> blocks) const {
+    for (const Buffers& block : blocks) forward(pass, parameters, block);
+  }
+  virtual void backward_all(const float* parameters, std::span<const Buffers> blocks) const {
+    for (const Buffers& block : blocks) backward(parameters, block);
+  }
 
  protected:
   OpSizes sizes_;

@@ -16,6 +16,9 @@ namespace sweep::cpu {
 /// kernels go over a block twice.
 inline constexpr std::size_t kLanes = 16;
 
+/// The most blocks that go through a layer together.
+inline constexpr std::size_t kMaxBlocksAtOnce = 4;
+
 /// An array of floats, zero at first, aligned to 64 bytes: a cache line and the longest vector. From 2 MiB on
 /// it is aligned to, and asks for, large pages. Move-only. The constructor throws std::bad_alloc.
 class AlignedBuffer {
