@@ -1,14 +1,14 @@
 // What the compiler calls in code compiled with -fsanitize=thread, at every access to memory: here it tells
-// the observer of the grid that runs, in place of ThreadSanitizer.
-#include "tests/cudart/grid_observer.h"
+// the RaceCheck of the grid that runs, in place of ThreadSanitizer.
+#include "tests/cudart/race_check.h"
 
 namespace {
 
 using sweep::cuda::cudart::AccessKind;
 
 inline void note(const void* address, std::size_t bytes, AccessKind kind, const void* code) {
-  if (auto* const observer = sweep::cuda::cudart::running_grid_observer())
-    observer->access({address, bytes, kind, code});
+  if (auto* const check = sweep::cuda::cudart::running_race_check())
+    check->access(address, bytes, kind, code);
 }
 
 }  // namespace
@@ -21,24 +21,17 @@ void __tsan_func_exit() {}
 
 #define SWEEP_ACCESS(name, bytes, kind) \
   void __tsan_##name(void* address) { note(address, bytes, kind, __builtin_return_address(0)); }
-SWEEP_ACCESS(read1, 1, AccessKind::kRead)
-SWEEP_ACCESS(read2, 2, AccessKind::kRead)
-SWEEP_ACCESS(read4, 4, AccessKind::kRead)
-SWEEP_ACCESS(read8, 8, AccessKind::kRead)
-SWEEP_ACCESS(read16, 16, AccessKind::kRead)
-SWEEP_ACCESS(write1, 1, AccessKind::kWrite)
-SWEEP_ACCESS(write2, 2, AccessKind::kWrite)
-SWEEP_ACCESS(write4, 4, AccessKind::kWrite)
-SWEEP_ACCESS(write8, 8, AccessKind::kWrite)
-SWEEP_ACCESS(write16, 16, AccessKind::kWrite)
-SWEEP_ACCESS(unaligned_read2, 2, AccessKind::kRead)
-SWEEP_ACCESS(unaligned_read4, 4, AccessKind::kRead)
-SWEEP_ACCESS(unaligned_read8, 8, AccessKind::kRead)
-SWEEP_ACCESS(unaligned_read16, 16, AccessKind::kRead)
-SWEEP_ACCESS(unaligned_write2, 2, AccessKind::kWrite)
-SWEEP_ACCESS(unaligned_write4, 4, AccessKind::kWrite)
-SWEEP_ACCESS(unaligned_write8, 8, AccessKind::kWrite)
-SWEEP_ACCESS(unaligned_write16, 16, AccessKind::kWrite)
+#define SWEEP_ACCESSES(bytes)                                   \
+  SWEEP_ACCESS(read##bytes, bytes, AccessKind::kRead)           \
+  SWEEP_ACCESS(write##bytes, bytes, AccessKind::kWrite)         \
+  SWEEP_ACCESS(unaligned_read##bytes, bytes, AccessKind::kRead) \
+  SWEEP_ACCESS(unaligned_write##bytes, bytes, AccessKind::kWrite)
+SWEEP_ACCESSES(1)
+SWEEP_ACCESSES(2)
+SWEEP_ACCESSES(4)
+SWEEP_ACCESSES(8)
+SWEEP_ACCESSES(16)
+#undef SWEEP_ACCESSES
 #undef SWEEP_ACCESS
 
 void __tsan_read_range(void* address, std::size_t bytes) {

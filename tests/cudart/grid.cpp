@@ -15,7 +15,7 @@
 #include "core/base/random.h"
 #include "tests/cudart/fiber.h"
 #include "tests/cudart/grid.h"
-#include "tests/cudart/grid_observer.h"
+#include "tests/cudart/race_check.h"
 
 namespace sweep::cuda::cudart {
 
@@ -28,7 +28,7 @@ std::atomic<Order> order{Order::kForward};
 std::atomic<std::uint64_t> order_seed{0};  // of Order::kRandom
 std::atomic<std::uint64_t> grid_numbers{0};
 thread_local Index3 last;
-constinit thread_local GridObserver* observer = nullptr;
+constinit thread_local RaceCheck* race_check = nullptr;
 constinit thread_local bool runs = false;  // a grid does
 
 // In which order `count` threads or blocks run. Of blocks and threads alike, the next order is another one.
@@ -96,7 +96,7 @@ class BlockRunner {
     last_copies_.assign(threads_, 0);
     unfinished_copies_ = 0;
     turns_.begin(threads_);
-    if (observer != nullptr) observer->begin_block(shared);
+    if (race_check != nullptr) race_check->begin_block(shared);
     let_next_run(own_stack_);
     while (!waiting_.empty()) {
       if (ended_ > 0) {
@@ -108,7 +108,7 @@ class BlockRunner {
       turn_.swap(waiting_);
       waiting_.clear();
       if (order == Order::kRandom) Turns::shuffle(turn_);
-      if (observer != nullptr) observer->pass_barrier();
+      if (race_check != nullptr) race_check->pass_barrier();
       next_ = 0;
       let_next_run(own_stack_);
     }
@@ -136,9 +136,9 @@ class BlockRunner {
   void finish_copies(const void* code) {
     for (std::uint32_t n = std::exchange(last_copies_[thread_number()], 0); n > 0;) {
       const Copy& copy = copies_[n - 1];
-      if (observer != nullptr) {
-        observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
-        observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
+      if (race_check != nullptr) {
+        race_check->access(copy.from, copy.bytes, AccessKind::kRead, code);
+        race_check->access(copy.to, copy.bytes, AccessKind::kWrite, code);
       }
       if (copy.bytes == sizeof(float))  // a number that the compiler knows takes no call
         std::memcpy(copy.to, copy.from, sizeof(float));
@@ -181,7 +181,7 @@ class BlockRunner {
       next = idle_fiber();
     }
     running_ = next;
-    if (observer != nullptr && next != &own_stack_) observer->run_on(next->stack());
+    if (race_check != nullptr && next != &own_stack_) race_check->run_on(next->stack());
     self.switch_to(*next);
   }
 
@@ -282,7 +282,7 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
   const unsigned count = grid.x * grid.y * grid.z;
   Turns turns;
   turns.begin(count);
-  if (observer != nullptr) observer->begin_grid(++grid_numbers);
+  if (race_check != nullptr) race_check->begin_grid(++grid_numbers);
   const Runs running;
   block_memory = shared.data();
   for (unsigned n = 0; n < count; ++n) {
@@ -298,8 +298,8 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 void wait_for_block() { runner().wait(); }
 
 void add_atomically(std::uint32_t* counter, std::uint32_t more) {
-  if (observer != nullptr)
-    observer->access({counter, sizeof *counter, AccessKind::kAtomic, __builtin_return_address(0)});
+  if (race_check != nullptr)
+    race_check->access(counter, sizeof *counter, AccessKind::kAtomic, __builtin_return_address(0));
   *counter += more;
 }
 
@@ -308,8 +308,8 @@ void copy_async(void* shared, const void* global, std::size_t bytes) {
 }
 void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 
-void set_grid_observer(GridObserver* value) { observer = value; }
-GridObserver* running_grid_observer() { return runs ? observer : nullptr; }
+void set_race_check(RaceCheck* value) { race_check = value; }
+RaceCheck* running_race_check() { return runs ? race_check : nullptr; }
 
 void set_order(Order value, std::uint64_t seed) {
   order = value;

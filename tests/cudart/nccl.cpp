@@ -7,14 +7,23 @@
 // Ranks are threads or processes of this machine.
 #include "core/kernels/cuda/libraries/nccl.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
-#include "tests/cudart/meeting.h"
 #include "tests/cudart/state.h"
 
 namespace sweep {
@@ -24,10 +33,160 @@ std::optional<std::string> nccl_missing_reason() { return std::nullopt; }
 namespace cuda {
 namespace {
 
+constexpr std::size_t kMaxRanks = 16;
+
+// What the ranks of a group share, at the beginning of a file in memory; what they exchange follows there.
+// New memory is zero. Its only locks are atomic numbers: a process that is killed leaves none behind.
+struct Shared {
+  struct Rank {
+    std::array<char, 64> device;  // empty until the rank joins
+    std::array<std::size_t, kMaxRanks + 1> begins;
+    std::atomic<std::uint64_t> arrivals;
+  };
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+  std::atomic<std::uint64_t> left;  // ranks that have left
+  int size;
+  std::array<Rank, kMaxRanks> ranks;
+};
+
+// Where the ranks of a group meet, which may be threads and processes: one rank's end. Every function throws
+// CommunicatorError.
+class Meeting {
+ public:
+  // `name`: what the ranks have in common, "/" and characters of a file's name. `device`: the same for no
+  // other rank. Waits for all ranks; `deadline`: for each wait, in seconds. `check`: called while this rank
+  // waits, and may throw.
+  Meeting(const std::string& name, int rank, int size, const std::string& device, double deadline,
+          std::function<void()> check)
+      : rank_(rank),
+        size_(size),
+        deadline_(deadline),
+        check_(std::move(check)),
+        file_(::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600)) {
+    struct Unlink {  // once all have it
+      const std::string& name;
+      ~Unlink() { ::shm_unlink(name.c_str()); }
+    } unlink{name};
+    void* memory = MAP_FAILED;
+    if (file_.get() >= 0 && ::ftruncate(file_.get(), sizeof(Shared)) == 0)
+      memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+    if (memory == MAP_FAILED) fail_memory();
+    shared_.reset(static_cast<Shared*>(memory));
+    join(device);
+    arrive();
+  }
+
+  // Each rank's bytes [begins[rank], begins[rank + 1]) of `data` to all. Throws on all ranks if `begins` are
+  // not the same.
+  void all_gather(std::byte* data, std::span<const std::size_t> begins) {
+    std::copy(begins.begin(), begins.end(), rank(rank_).begins.begin());
+    arrive();
+    compare(begins);
+    const auto pass = [&](const auto& call, std::size_t part) {
+      const std::size_t begin = begins[part], bytes = begins[part + 1] - begin;
+      const auto at = static_cast<off_t>(sizeof(Shared) + begin);
+      if (call(file_.get(), data + begin, bytes, at) != static_cast<ssize_t>(bytes)) fail_memory();
+    };
+    const auto own = static_cast<std::size_t>(rank_);
+    pass(::pwrite, own);
+    arrive();
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
+      if (part != own) pass(::pread, part);
+    }
+    arrive();  // All have copied.
+  }
+
+  // Waits for all ranks to leave, as long as NCCL's caller does.
+  void leave() noexcept {
+    ++shared_->left;
+    Deadline over(std::min(deadline_, 5.0));
+    while (shared_->left < static_cast<std::uint64_t>(size_) && !over.is_over())
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+
+ private:
+  struct Unmap {
+    void operator()(Shared* shared) const { ::munmap(shared, sizeof *shared); }
+  };
+
+  [[noreturn]] static void fail_memory() {
+    throw CommunicatorError("NCCL: no shared memory: " + std::string(std::strerror(errno)));
+  }
+
+  Shared::Rank& rank(int number) const { return shared_->ranks[static_cast<std::size_t>(number)]; }
+
+  void join(const std::string& device) {
+    const std::string own = "NCCL: rank " + std::to_string(rank_);
+    if (size_ > static_cast<int>(kMaxRanks))
+      throw CommunicatorError(own + " of " + std::to_string(size_) + ": the stand-in has at most " +
+                              std::to_string(kMaxRanks));
+    struct Lock {  // ends with the process
+      explicit Lock(int locked) : file(locked) { ::flock(file, LOCK_EX); }
+      ~Lock() { ::flock(file, LOCK_UN); }
+      int file;
+    } lock(file_.get());
+    if (shared_->size != 0 && shared_->size != size_)
+      throw CommunicatorError(own + " joins a group of " + std::to_string(size_) + ", another rank one of " +
+                              std::to_string(shared_->size));
+    shared_->size = size_;
+    for (int other = 0; other < size_; ++other) {
+      const char* joined = rank(other).device.data();
+      if (*joined == '\0') continue;
+      if (other == rank_) throw CommunicatorError(own + " joins twice");
+      if (joined == device)
+        throw CommunicatorError("NCCL: ranks " + std::to_string(other) + " and " + std::to_string(rank_) +
+                                " have the same device, " + device);
+    }
+    std::array<char, 64>& text = rank(rank_).device;
+    device.copy(text.data(), text.size() - 1);
+  }
+
+  // Waits until all ranks have arrived as often as this one.
+  void arrive() {
+    const std::uint64_t target = ++rank(rank_).arrivals;
+    Deadline over(deadline_);
+    int late = 0;
+    for (int look = 0;; ++look) {
+      while (late < size_ && rank(late).arrivals.load() >= target) ++late;
+      if (late == size_) return;
+      if (over.is_over())
+        throw CommunicatorError("NCCL: rank " + std::to_string(late) + " has not come to call " +
+                                std::to_string(target) + " of rank " + std::to_string(rank_));
+      if (check_) check_();
+      if (look < 100) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+  }
+
+  void compare(std::span<const std::size_t> begins) const {
+    const auto& first = rank(0).begins;
+    for (int other = 1; other < size_; ++other) {
+      const auto& others = rank(other).begins;
+      if (std::equal(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(begins.size()),
+                     others.begin()))
+        continue;
+      throw CommunicatorError("NCCL: rank " + std::to_string(other) + " exchanges " +
+                              std::to_string(others[begins.size() - 1]) +
+                              " bytes, or shares them in another way than rank 0 does with " +
+                              std::to_string(first[begins.size() - 1]));
+    }
+  }
+
+  const int rank_, size_;
+  const double deadline_;
+  const std::function<void()> check_;
+  const FileDescriptor file_;
+  std::unique_ptr<Shared, Unmap> shared_;
+};
+
 constexpr std::size_t kIdBytes = 16;  // of an id, that are not 0
 
 std::string name_of(const DeviceGroupId& id) {
-  std::string name;
+  std::string name = "/sweep-devices-";
   for (std::size_t i = 0; i < kIdBytes; ++i) {
     const auto value = std::to_integer<unsigned>(id[i]);
     name += {"0123456789abcdef"[value / 16], "0123456789abcdef"[value % 16]};
@@ -42,7 +201,7 @@ class StandInGroup final : public DeviceGroup {
     if (size < 1 || rank < 0 || rank >= size)
       throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
     const std::string device = list_cuda_devices().at(static_cast<std::size_t>(device_)).uuid;
-    meeting_ = std::make_unique<cudart::Meeting>(name_of(id), rank, size, device, deadline, std::move(check));
+    meeting_ = std::make_unique<Meeting>(name_of(id), rank, size, device, deadline, std::move(check));
   }
 
   ~StandInGroup() override {
@@ -96,7 +255,7 @@ class StandInGroup final : public DeviceGroup {
   }
 
   const int rank_, size_, device_ = cudart::current_device();
-  std::unique_ptr<cudart::Meeting> meeting_;  // nullptr once aborted
+  std::unique_ptr<Meeting> meeting_;  // nullptr once aborted
 };
 
 }  // namespace

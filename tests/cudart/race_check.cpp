@@ -151,8 +151,8 @@ struct RaceCheck::Implementation {
   }
 };
 
-RaceCheck::RaceCheck() : implementation_(std::make_unique<Implementation>()) { set_grid_observer(this); }
-RaceCheck::~RaceCheck() { set_grid_observer(nullptr); }
+RaceCheck::RaceCheck() : implementation_(std::make_unique<Implementation>()) { set_race_check(this); }
+RaceCheck::~RaceCheck() { set_race_check(nullptr); }
 
 const std::vector<std::string>& RaceCheck::races() const { return implementation_->races; }
 std::uint64_t RaceCheck::accesses() const { return implementation_->accesses; }
@@ -167,8 +167,8 @@ void RaceCheck::begin_block(std::span<const std::byte> shared) {
 void RaceCheck::pass_barrier() { ++implementation_->epoch; }
 void RaceCheck::run_on(std::span<const std::byte> stack) { implementation_->stack = range_of(stack); }
 
-void RaceCheck::access(const MemoryAccess& access) {
-  implementation_->note(access.address, access.bytes, access.kind, access.code);
+void RaceCheck::access(const void* address, std::size_t bytes, AccessKind kind, const void* code) {
+  implementation_->note(address, bytes, kind, code);
 }
 
 }  // namespace sweep::cuda::cudart

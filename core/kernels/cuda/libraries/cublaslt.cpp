@@ -289,8 +289,10 @@ const CublasLt& cublaslt() {
   return library;
 }
 
-std::shared_ptr<const LayerLibrary<LinearShape>> open_cublaslt() {
+template <>
+std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int device) {
   if (!cublaslt().file) return nullptr;
+  use_device(device);
   try {
     return std::make_shared<LinearLibrary>();
   } catch (const DeviceError&) {

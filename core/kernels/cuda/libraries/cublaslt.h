@@ -3,7 +3,6 @@
 
 #include <cublasLt.h>
 
-#include <memory>
 #include <string>
 
 #include "core/kernels/cuda/libraries/library.h"
@@ -36,8 +35,5 @@ struct CublasLt {
 
 /// Opened once per process, and never closed.
 const CublasLt& cublaslt();
-
-/// cuBLASLt for the current device; nullptr if it is missing or does not support the device.
-std::shared_ptr<const LayerLibrary<LinearShape>> open_cublaslt();
 
 }  // namespace sweep::cuda

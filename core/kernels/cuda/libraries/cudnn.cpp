@@ -278,8 +278,10 @@ const Cudnn& cudnn() {
   return library;
 }
 
-std::shared_ptr<const LayerLibrary<ConvShape>> open_cudnn() {
+template <>
+std::shared_ptr<const LayerLibrary<ConvShape>> open_library(int device) {
   if (!cudnn().file) return nullptr;
+  use_device(device);
   try {
     return std::make_shared<ConvLibrary>();
   } catch (const DeviceError&) {

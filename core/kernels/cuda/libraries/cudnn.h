@@ -4,7 +4,6 @@
 
 #include <cudnn.h>
 
-#include <memory>
 #include <string>
 
 #include "core/kernels/cuda/libraries/library.h"
@@ -48,8 +47,5 @@ struct Cudnn {
 
 /// Opened once per process, and never closed.
 const Cudnn& cudnn();
-
-/// cuDNN for the current device; nullptr if it is missing or does not support the device.
-std::shared_ptr<const LayerLibrary<ConvShape>> open_cudnn();
 
 }  // namespace sweep::cuda

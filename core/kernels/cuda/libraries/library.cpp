@@ -60,25 +60,18 @@ std::vector<LibraryInfo> list_cuda_libraries() {
 
 namespace cuda {
 
+#if !defined(SWEEP_HAVE_CUBLASLT)
 template <>
-std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int device) {
-  use_device(device);
-#if defined(SWEEP_HAVE_CUBLASLT)
-  return open_cublaslt();
-#else
+std::shared_ptr<const LayerLibrary<LinearShape>> open_library(int /*device*/) {
   return nullptr;
-#endif
 }
-
+#endif
+#if !defined(SWEEP_HAVE_CUDNN)
 template <>
-std::shared_ptr<const LayerLibrary<ConvShape>> open_library(int device) {
-  use_device(device);
-#if defined(SWEEP_HAVE_CUDNN)
-  return open_cudnn();
-#else
+std::shared_ptr<const LayerLibrary<ConvShape>> open_library(int /*device*/) {
   return nullptr;
-#endif
 }
+#endif
 
 }  // namespace cuda
 }  // namespace sweep

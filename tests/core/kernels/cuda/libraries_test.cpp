@@ -40,47 +40,40 @@ TEST(CudaLibraries, CudnnHasEveryFunctionThatIsUsed) { expect_opened("cuDNN", SW
 TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
   const CublasLt& lt = cublaslt();
   if (!lt.file) GTEST_SKIP() << lt.file.problem();
+  const auto succeed = [](cublasStatus_t status) { ASSERT_EQ(status, CUBLAS_STATUS_SUCCESS); };
   cublasLtMatmulDesc_t product = nullptr;
-  ASSERT_EQ(lt.desc_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  succeed(lt.desc_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     return lt.desc_set(product, attribute, &value, sizeof value);
   };
-  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T}), CUBLAS_STATUS_SUCCESS);
+  succeed(set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T}));
   for (const cublasLtEpilogue_t epilogue :
        {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_BIAS,
         CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_BGRADB})
-    EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue)),
-              CUBLAS_STATUS_SUCCESS);
+    succeed(set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue)));
   const void* bias = &product;
-  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias), CUBLAS_STATUS_SUCCESS);
+  succeed(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
   EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint64_t{1}), CUBLAS_STATUS_INVALID_VALUE)
       << "of another size";
-  EXPECT_EQ(lt.desc_destroy(product), CUBLAS_STATUS_SUCCESS);
+  succeed(lt.desc_destroy(product));
   cublasLtMatrixLayout_t layout = nullptr;
-  EXPECT_EQ(lt.layout_create(&layout, CUDA_R_32F, 3, 5, 3), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(lt.layout_destroy(layout), CUBLAS_STATUS_SUCCESS);
+  succeed(lt.layout_create(&layout, CUDA_R_32F, 3, 5, 3));
+  succeed(lt.layout_destroy(layout));
   cublasLtMatmulPreference_t preference = nullptr;
-  ASSERT_EQ(lt.preference_create(&preference), CUBLAS_STATUS_SUCCESS);
-  const std::uint64_t bytes = kMaxWorkspace;
-  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
-            CUBLAS_STATUS_SUCCESS);
-  const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;
-  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
-            CUBLAS_STATUS_SUCCESS);
-  const std::uint32_t all_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
-  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &all_schemes,
-                              sizeof all_schemes),
-            CUBLAS_STATUS_SUCCESS);
+  succeed(lt.preference_create(&preference));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+    succeed(lt.preference_set(preference, attribute, &value, sizeof value));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kMaxWorkspace});
+  for (const int schemes : {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, CUBLASLT_REDUCTION_SCHEME_MASK})
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(schemes));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::uint32_t{4});
   cublasLtMatmulAlgo_t algorithm{};
   std::uint32_t chosen = 0;
   std::size_t written = 0;
-  EXPECT_EQ(lt.algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &chosen, sizeof chosen, &written),
-            CUBLAS_STATUS_SUCCESS);
+  succeed(lt.algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &chosen, sizeof chosen, &written));
   EXPECT_EQ(written, sizeof chosen);
-  EXPECT_EQ(
-      lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment),
-      CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(lt.preference_destroy(preference), CUBLAS_STATUS_SUCCESS);
+  succeed(lt.preference_destroy(preference));
 }
 #endif
 
@@ -88,25 +81,22 @@ TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
 TEST(CudaLibraries, CudnnTakesDescriptionsOfConvolutions) {
   const Cudnn& library = cudnn();
   if (!library.file) GTEST_SKIP() << library.file.problem();
+  const auto succeed = [](cudnnStatus_t status) { ASSERT_EQ(status, CUDNN_STATUS_SUCCESS); };
   cudnnTensorDescriptor_t tensor = nullptr;
   cudnnFilterDescriptor_t filter = nullptr;
   cudnnConvolutionDescriptor_t conv = nullptr;
-  ASSERT_EQ(library.tensor_create(&tensor), CUDNN_STATUS_SUCCESS);
-  ASSERT_EQ(library.filter_create(&filter), CUDNN_STATUS_SUCCESS);
-  ASSERT_EQ(library.conv_create(&conv), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.tensor_set(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 9, 7),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.filter_set(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 6, 2, 3, 2),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.conv_set(conv, 1, 1, 2, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-            CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.conv_set_groups(conv, 2), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.conv_set_math(conv, CUDNN_FMA_MATH), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.conv_destroy(conv), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.filter_destroy(filter), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(library.tensor_destroy(tensor), CUDNN_STATUS_SUCCESS);
+  succeed(library.tensor_create(&tensor));
+  succeed(library.filter_create(&filter));
+  succeed(library.conv_create(&conv));
+  succeed(library.tensor_set(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 9, 7));
+  succeed(library.filter_set(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 6, 2, 3, 2));
+  succeed(library.conv_set(conv, 1, 1, 2, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  succeed(library.conv_set_groups(conv, 2));
+  succeed(library.conv_set_math(conv, CUDNN_FMA_MATH));
+  succeed(library.conv_destroy(conv));
+  succeed(library.filter_destroy(filter));
+  succeed(library.tensor_destroy(tensor));
 }
-
 #endif
 
 constexpr const char* kName = "libsweep_test_library.so.9";

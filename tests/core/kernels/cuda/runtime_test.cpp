@@ -1,12 +1,14 @@
 // runtime.cpp, the part of the CUDA engine that calls the CUDA runtime API, on a machine that fails as asked.
 #include "core/kernels/cuda/runtime/runtime.h"
 
-#include "core/engine/engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/test.h"
-#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
+
+// Not those of test_device.cpp, which asks for the device before any test.
+sweep::Device sweep::test::device() { return {DeviceType::kCuda, 0}; }
+bool sweep::test::device_is_stand_in() { return true; }
 
 namespace sweep::cuda::runtime_test {
 
@@ -286,51 +288,31 @@ TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
   EXPECT_EXIT(check(), testing::ExitedWithCode(0), "");
 }
 
-struct Training {
-  NetworkSpec network;
-  Shape input;
-};
-
-// Steps on so many images each, the first of them most.
-std::vector<float> train(const Training& training, const std::vector<std::size_t>& sizes,
-                         const ParallelOptions& parallel = {}) {
-  const Network network(training.network, training.input);
-  EngineOptions options{.device = parse_device("cuda"), .batch_size = sizes[0]};
-  options.parallel = parallel;
-  const auto engine = make_engine(network, options);
-  engine->set_parameters(initial_parameters(network, 3));
-  for (std::size_t step = 0; step < sizes.size(); ++step) {
-    const test::OwnedBatch batch = test::random_batch(sizes[step], element_count(network.input()), 10, step);
-    engine->train(batch.view(), 0.01);
-    if (step % 5 == 4) engine->evaluate(batch.view());
-  }
-  std::vector<float> outcome = engine->parameters();
-  outcome.push_back(static_cast<float>(engine->take_totals().loss));
-  return outcome;
-}
-
 // More than are started at once.
 const std::vector<std::size_t> kManySteps = {6, 6, 6, 2, 6, 6, 6, 2, 6, 6, 6, 2, 6, 6, 6, 2, 6, 6, 6, 2};
 
 class EngineOnCudart : public CudaRuntime {
  protected:
   const test::Environment builtin_kernels_{"SWEEP_CUDA_KERNELS", "builtin"};
-  const Training trainings_[3] = {
-      {test::deeplizard(), {1, 28, 28}}, {test::mlp(), {1, 7, 7}}, {test::small_residual(), {2, 9, 8}}};
+  const EngineOptions options_ = test::options_with(AdamOptions{});
+  const test::Training mlp_ = {test::mlp(), {1, 7, 7}, options_, kManySteps};
 };
 
 // Of batches that make more blocks than a small GPU has multiprocessors, and fewer than a large one has.
 TEST_F(EngineOnCudart, GivesTheSameBitsOnGpusOfAllSizes) {
   constexpr std::size_t kShared[] = {std::size_t{163} << 10, std::size_t{227} << 10};  // of an A100, an H100
-  for (const Training& training : trainings_) {
-    std::vector<float> first;
+  const std::vector<std::size_t> batches = {150, 40};
+  for (const test::Training& training : {test::Training{test::deeplizard(), {1, 28, 28}, options_, batches},
+                                         {test::mlp(), {1, 7, 7}, options_, batches},
+                                         {test::small_residual(), {2, 9, 8}, options_, batches}}) {
+    std::optional<test::EngineOutcome> first;
     for (const int multiprocessors : {16, 80, 132, 264}) {
       for (const std::size_t shared_bytes : kShared) {
         cudart::start({.multiprocessors = multiprocessors, .shared_bytes = shared_bytes});
-        const std::vector<float> outcome = train(training, {150, 40});
-        if (first.empty()) first = outcome;
-        EXPECT_EQ(outcome, first) << training.network.name << " on " << multiprocessors
-                                  << " multiprocessors with " << shared_bytes << " bytes";
+        const test::EngineOutcome outcome = test::train(training, test::Way{});
+        if (!first) first = outcome;
+        EXPECT_TRUE(test::same_bits(outcome, *first)) << training.network.name << " on " << multiprocessors
+                                                      << " multiprocessors with " << shared_bytes << " bytes";
       }
     }
   }
@@ -338,17 +320,16 @@ TEST_F(EngineOnCudart, GivesTheSameBitsOnGpusOfAllSizes) {
 
 // Whichever call fails, there is an error that says so, and nothing is leaked or used afterwards.
 TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
-  ParallelOptions stages;
-  stages.pipeline = PipelineOptions{.stages = 2, .first_layers = {}, .micro_batches = 2};
   for (const std::string function :
        {"cudaMalloc", "cudaMallocHost", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
         "cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync", "cudaMemcpyPeerAsync",
         "cudaMemsetAsync", "cudaStreamSynchronize", "cudaStreamBeginCapture", "cudaStreamEndCapture",
         "cudaGraphInstantiate", "cudaGraphUpload", "cudaGraphLaunch", "cudaLaunchKernel", "cudaSetDevice"}) {
     const bool allocates = function == "cudaMalloc";
-    const ParallelOptions parallel = function == "cudaMemcpyPeerAsync" ? stages : ParallelOptions{};
+    const test::Way way =
+        function == "cudaMemcpyPeerAsync" ? test::Way{.stages = 2, .micro_batches = 2} : test::Way{};
     cudart::start({});
-    train(trainings_[1], kManySteps, parallel);
+    test::train(mlp_, way);
     const int calls = cudart::calls(function);
     ASSERT_GT(calls, 0) << function;
     std::set<int> failing = {0, calls / 2, calls - 1};
@@ -358,7 +339,7 @@ TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
       cudart::fail(function,
                    allocates ? cudart::CallError::kMemoryAllocation : cudart::CallError::kOperatingSystem, i);
       try {
-        train(trainings_[1], kManySteps, parallel);
+        test::train(mlp_, way);
         // Errors of the last clean-up are nobody's concern.
         EXPECT_TRUE(i == calls - 1 && !allocates) << function << " number " << i << ": nobody noticed";
       } catch (const DeviceError& error) {
@@ -370,11 +351,10 @@ TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
 }
 
 TEST_F(EngineOnCudart, ReportsAKernelThatFailsAndReleasesWhatItCan) {
-  const Training& training = trainings_[1];
   for (const int kernels_before : {0, 7, 40}) {
     cudart::start({});
     cudart::fail_kernel(cudart::CallError::kLaunchFailure, kernels_before);
-    EXPECT_THAT([&] { train(training, kManySteps); },
+    EXPECT_THAT([&] { test::train(mlp_, test::Way{}); },
                 ThrowsMessage<DeviceError>(
                     AllOf(HasSubstr("(cudaErrorLaunchFailure)"), HasSubstr("start it again"))));
     cudart::start({});  // The driver takes back what a broken context had.

@@ -11,6 +11,8 @@ using Doubles = std::vector<double>;
 
 using test::conv_pool_shape;
 
+std::size_t size(int count) { return static_cast<std::size_t>(count); }
+
 struct Convolutions {
   std::string name;
   std::vector<ConvPoolShape> shapes;
@@ -19,9 +21,7 @@ struct Convolutions {
 
 void PrintTo(const Convolutions& convolutions, std::ostream* out) { *out << convolutions.name; }
 
-std::size_t inputs(const ConvPoolShape& s) {
-  return static_cast<std::size_t>(s.in_channels) * static_cast<std::size_t>(s.in_height * s.in_width);
-}
+std::size_t inputs(const ConvPoolShape& s) { return size(s.in_channels) * size(s.in_height * s.in_width); }
 
 Floats random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -47,8 +47,8 @@ std::vector<Parameters> random_parameters(const std::vector<ConvPoolShape>& shap
   std::vector<Parameters> parameters;
   for (const ConvPoolShape& s : shapes) {
     const unsigned seed = 10 + static_cast<unsigned>(parameters.size());
-    parameters.push_back({random_floats(static_cast<std::size_t>(s.weights()), seed),
-                          random_floats(static_cast<std::size_t>(s.bias ? s.out_channels : 0), 2 * seed)});
+    parameters.push_back(
+        {random_floats(size(s.weights()), seed), random_floats(size(s.bias ? s.out_channels : 0), 2 * seed)});
   }
   return parameters;
 }
@@ -63,20 +63,18 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   std::vector<Array<float>> constants, outputs, gradients;
   std::vector<Array<std::uint8_t>> argmax;
   constants.reserve(2 * shapes.size());
-  const auto count = static_cast<std::size_t>(images);
+  const auto count = size(images);
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const ConvPoolShape& s = shapes[l];
     chain.shapes[chain.count++] = s;
     const float* weight = constants.emplace_back(to_device(stream, parameters[l].weight, "a test")).data();
     const float* bias = constants.emplace_back(to_device(stream, parameters[l].bias, "a test")).data();
-    const auto gradient_floats =
-        static_cast<std::size_t>(slices) * static_cast<std::size_t>(s.gradient_floats());
-    arrays.push_back(
-        {.weight = weight,
-         .bias = s.bias ? bias : nullptr,
-         .out = outputs.emplace_back(count * static_cast<std::size_t>(s.outputs()), "a test").data(),
-         .argmax = argmax.emplace_back(count * static_cast<std::size_t>(s.argmax_bytes()), "a test").data(),
-         .gradient = gradients.emplace_back(gradient_floats, "a test").data()});
+    const auto gradient_floats = size(slices) * size(s.gradient_floats());
+    arrays.push_back({.weight = weight,
+                      .bias = s.bias ? bias : nullptr,
+                      .out = outputs.emplace_back(count * size(s.outputs()), "a test").data(),
+                      .argmax = argmax.emplace_back(count * size(s.argmax_bytes()), "a test").data(),
+                      .gradient = gradients.emplace_back(gradient_floats, "a test").data()});
   }
   EXPECT_TRUE(conv_pool_fits(chain, convolutions.input_gradient));
   const Array<float> device_in = to_device(stream, in, "a test"),
@@ -90,15 +88,14 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   Result result;
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const ConvPoolShape& s = shapes[l];
-    result.outputs.push_back(
-        to_host(stream, outputs[l].data(), count * static_cast<std::size_t>(s.outputs())));
-    const auto bytes = to_host(stream, argmax[l].data(), count * static_cast<std::size_t>(s.argmax_bytes()));
+    result.outputs.push_back(to_host(stream, outputs[l].data(), count * size(s.outputs())));
+    const auto bytes = to_host(stream, argmax[l].data(), count * size(s.argmax_bytes()));
     std::vector<std::uint8_t>& kept = result.argmax.emplace_back();
     for (int image = 0; image < images; ++image)
       kept.insert(kept.end(), bytes.begin() + image * s.argmax_bytes(),
                   bytes.begin() + image * s.argmax_bytes() + s.outputs());
-    const auto floats = static_cast<std::size_t>(s.gradient_floats());
-    const Floats of_slices = to_host(stream, gradients[l].data(), static_cast<std::size_t>(slices) * floats);
+    const auto floats = size(s.gradient_floats());
+    const Floats of_slices = to_host(stream, gradients[l].data(), size(slices) * floats);
     Floats& sum = result.gradients.emplace_back(floats);
     for (std::size_t i = 0; i < of_slices.size(); ++i) sum[i % floats] += of_slices[i];
   }
@@ -120,10 +117,9 @@ class Reference {
 
   // The convolution's output before the pooling.
   double convolution(int o, int y, int x) const {
-    double sum = s_.bias ? static_cast<double>(parameters_.bias[static_cast<std::size_t>(o)]) : 0.0;
+    double sum = s_.bias ? static_cast<double>(parameters_.bias[size(o)]) : 0.0;
     for_each_product(o, y, x, [&](int weight, int element) {
-      sum += static_cast<double>(parameters_.weight[static_cast<std::size_t>(weight)]) *
-             static_cast<double>(in_[element]);
+      sum += static_cast<double>(parameters_.weight[size(weight)]) * static_cast<double>(in_[element]);
     });
     return sum;
   }
@@ -155,11 +151,11 @@ constexpr double kTolerance = 2e-5;
 // the input.
 Floats check_convolution(const ConvPoolShape& s, const Parameters& parameters, const Result& result,
                          std::size_t l, const Floats& in, const Floats& grad_out, int images) {
-  Doubles gradient(static_cast<std::size_t>(s.gradient_floats())), grad_in(in.size());
+  Doubles gradient(size(s.gradient_floats())), grad_in(in.size());
   std::size_t i = 0;
   int wrong = 0;
   for (int image = 0; image < images; ++image) {
-    const std::size_t first = static_cast<std::size_t>(image) * inputs(s);
+    const std::size_t first = size(image) * inputs(s);
     const Reference reference(s, parameters, in.data() + first);
     for (int o = 0; o < s.out_channels; ++o) {
       for (int position = 0; position < s.pool_height * s.pool_width; ++position, ++i) {
@@ -177,12 +173,10 @@ Floats check_convolution(const ConvPoolShape& s, const Parameters& parameters, c
         wrong += argmax > 3 || std::abs(reference.convolution(o, win_y, win_x) - largest) > kTolerance;
         const auto g = static_cast<double>(grad_out[i]);
         reference.for_each_product(o, win_y, win_x, [&](int weight, int element) {
-          gradient[static_cast<std::size_t>(weight)] +=
-              g * static_cast<double>(in[first + static_cast<std::size_t>(element)]);
-          grad_in[first + static_cast<std::size_t>(element)] +=
-              g * static_cast<double>(parameters.weight[static_cast<std::size_t>(weight)]);
+          gradient[size(weight)] += g * static_cast<double>(in[first + size(element)]);
+          grad_in[first + size(element)] += g * static_cast<double>(parameters.weight[size(weight)]);
         });
-        if (s.bias) gradient[static_cast<std::size_t>(s.weights()) + static_cast<std::size_t>(o)] += g;
+        if (s.bias) gradient[size(s.weights()) + size(o)] += g;
       }
     }
   }
@@ -198,12 +192,9 @@ class ConvPool : public testing::TestWithParam<Convolutions> {
   const std::vector<ConvPoolShape>& shapes_ = GetParam().shapes;
   const std::vector<Parameters> parameters_ = random_parameters(shapes_);
 
-  Floats input(int images) const {
-    return random_floats(static_cast<std::size_t>(images) * inputs(shapes_[0]), 1);
-  }
+  Floats input(int images) const { return random_floats(size(images) * inputs(shapes_[0]), 1); }
   Floats output_gradient(int images) const {
-    return random_floats(
-        static_cast<std::size_t>(images) * static_cast<std::size_t>(shapes_.back().outputs()), 2);
+    return random_floats(size(images) * size(shapes_.back().outputs()), 2);
   }
 };
 
@@ -224,12 +215,11 @@ TEST_P(ConvPool, GivesAnImageTheSameBitsAloneAndInABatch) {
   const int images = 3;
   const Floats in = input(images), gradient = output_gradient(images);
   const Result all = run(GetParam(), parameters_, in, gradient, images, 1);
-  const auto row = [](const Floats& rows, int image, std::size_t size) {
-    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(image) * size);
-    return Floats(first, first + static_cast<std::ptrdiff_t>(size));
+  const auto row = [](const Floats& rows, int image, std::size_t floats) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(size(image) * floats);
+    return Floats(first, first + static_cast<std::ptrdiff_t>(floats));
   };
-  const std::size_t in_size = inputs(shapes_[0]),
-                    out_size = static_cast<std::size_t>(shapes_.back().outputs());
+  const std::size_t in_size = inputs(shapes_[0]), out_size = size(shapes_.back().outputs());
   for (int image = 0; image < images; ++image) {
     const Result one =
         run(GetParam(), parameters_, row(in, image, in_size), row(gradient, image, out_size), 1, 1);
