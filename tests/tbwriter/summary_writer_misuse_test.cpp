@@ -146,7 +146,7 @@ TEST_F(SummaryWriterMisuse, SleepsAlsoIfItIsToWriteAtOnce) {
   EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
-TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndWritesNothing) {
+TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndGoesOn) {
   using Labels = std::vector<std::uint8_t>;
   using Floats = std::vector<float>;
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
@@ -169,7 +169,12 @@ TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndWritesNothing) 
   const auto session = [](const HParams& hparams) {
     return [=](SummaryWriter& writer) { writer.add_hparams_start(hparams); };
   };
+  const std::vector<ScalarPoint> points{{"fine", 1}, {"", 1}};
   const std::pair<std::function<void(SummaryWriter&)>, const char*> calls[] = {
+      {[](SummaryWriter& writer) { writer.add_text("s", "now text"); }, "cannot become text"},
+      {[](SummaryWriter& writer) { writer.add_scalar("s", 1, 1, {.wall_time = kNan}); }, "not a finite"},
+      {[](SummaryWriter& writer) { writer.add_text("t", std::string(64 << 20, 'x')); }, "than 64 MiB"},
+      {[&](SummaryWriter& writer) { writer.add_scalar_batch(points); }, "a tag is empty"},
       {sound(8000, 4), "6 samples, which are no whole frames"},
       {sound(0, 1), "needs 1 to 65535 channels and 1 to 10000000 samples"},
       {sound(8000, 65536), "has 65536 channels at 8000"},
@@ -207,10 +212,13 @@ TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndWritesNothing) 
        },
        "4 tags, but needs 3 for every line"}};
   SummaryWriter writer(run);
+  writer.add_scalar("s", 1, 0);
   for (const auto& [call, message] : calls)
     EXPECT_THAT(message_of<UsageError>([&, &refused = call] { refused(writer); }), HasSubstr(message));
+  writer.add_scalar("s", 2, 1);
   writer.close();
-  EXPECT_EQ(read_run(run).size(), 2u);
+  EXPECT_EQ(read_run(run).size(), 4u);
+  EXPECT_THAT(tags_of(read_run(run)), ElementsAre("s"));
 }
 
 TEST_F(SummaryWriterMisuse, TakesTimesThatMeanNeverAndAQueueWithoutRoom) {

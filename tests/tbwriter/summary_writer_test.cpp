@@ -228,23 +228,6 @@ TEST_F(SummaryWriterTest, WarnsOfHyperparametersThatAreNotFiniteAndLeavesThemOut
   EXPECT_EQ(records.at(0).session_start_info().hparams().size(), 1u);
 }
 
-TEST_F(SummaryWriterTest, RefusesWhatTensorBoardCouldNotShowAndStaysUsable) {
-  SummaryWriter writer(run, options);
-  writer.add_scalar("s", 1, 0);
-  EXPECT_THROW(writer.add_scalar("", 1), UsageError);
-  EXPECT_THROW(writer.add_text("s", "now text"), UsageError);
-  EXPECT_THROW(writer.add_scalar("s", 1, 1, {.wall_time = std::nan("")}), UsageError);
-  EXPECT_THROW(writer.add_text("t", std::string(64 << 20, 'x')), UsageError);
-  const std::vector<ScalarPoint> points{{"fine", 1}, {"", 1}};
-  EXPECT_THROW(writer.add_scalar_batch(points), UsageError);
-  writer.add_scalar("s", 2, 1);
-  writer.close();
-  EXPECT_EQ(events().size(), 4u);
-  EXPECT_TRUE(values_of(events(), "fine").empty());
-  EXPECT_THROW(writer.add_scalar("s", 3, 2), UsageError);
-  EXPECT_NO_THROW(writer.close());
-}
-
 TEST_F(SummaryWriterTest, WarnsOnceOfStepsThatDoNotGrow) {
   SummaryWriter writer(run, options);
   for (const int step : {0, 1, 1, 0, 2}) writer.add_scalar("s", 1, step);
