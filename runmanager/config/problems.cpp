@@ -37,11 +37,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kSynonym
 }};
 
 std::string nearest_or_synonym(std::string_view wrong, std::span<const std::string> candidates) {
-  const auto known = [&](std::string_view name) {
-    return std::find(candidates.begin(), candidates.end(), name) != candidates.end();
-  };
   for (const auto& [word, name] : kSynonyms) {
-    if (word == wrong && known(name)) return std::string(name);
+    if (word == wrong && std::ranges::find(candidates, name) != candidates.end()) return std::string(name);
   }
   return nearest_name(wrong, candidates);
 }
@@ -54,7 +51,7 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> cand
 
 void Problems::insert(const std::string& source, std::size_t offset, std::string message) {
   if (!seen_.insert(message).second) return;
-  auto found = std::find(sources_.begin(), sources_.end(), source);
+  auto found = std::ranges::find(sources_, source);
   if (found == sources_.end()) found = sources_.insert(sources_.end(), source);
   entries_.push_back({static_cast<std::size_t>(found - sources_.begin()), offset, std::move(message)});
 }
@@ -78,14 +75,12 @@ void Problems::add_message(std::string message) { insert("", entries_.size(), st
 
 void Problems::throw_if_any() const {
   if (entries_.empty()) return;
-  std::vector<const Entry*> sorted;
-  for (const Entry& entry : entries_) sorted.push_back(&entry);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
-    return std::pair(a->source, a->offset) < std::pair(b->source, b->offset);
-  });
+  std::vector<Entry> sorted = entries_;
+  std::ranges::stable_sort(sorted, {},
+                           [](const Entry& entry) { return std::pair(entry.source, entry.offset); });
   std::string text;
   for (std::size_t i = 0; i < sorted.size() && i < kMaxMessages; ++i) {
-    text += (i > 0 ? "\n" : "") + sorted[i]->message;
+    text += (i > 0 ? "\n" : "") + sorted[i].message;
   }
   if (sorted.size() > kMaxMessages) text += fmt::format("\n… and {} more", sorted.size() - kMaxMessages);
   throw ConfigError(text);

@@ -126,8 +126,7 @@ class Shapes {
 
  private:
   std::size_t data_of(const DatasetSpec& spec) {
-    const auto found = std::find_if(datasets_.begin(), datasets_.end(),
-                                    [&](const auto& known) { return known.first == spec; });
+    const auto found = std::ranges::find(datasets_, spec, &std::pair<DatasetSpec, DataCost>::first);
     if (found != datasets_.end()) return static_cast<std::size_t>(found - datasets_.begin());
     datasets_.emplace_back(spec, environment_.data(spec));
     return datasets_.size() - 1;

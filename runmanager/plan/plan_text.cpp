@@ -83,8 +83,7 @@ std::vector<std::string> fit_plan(TextTable& table, int width, bool unicode) {
 std::string fates_text(const SweepPlan& plan) {
   std::string text;
   for (const char* fate : {"kept", "continued", "new", "replaced", "pruned", "in the way"}) {
-    const auto count = std::count_if(plan.runs.begin(), plan.runs.end(),
-                                     [&](const PlannedRun& run) { return run.fate == fate; });
+    const auto count = std::ranges::count(plan.runs, fate, &PlannedRun::fate);
     if (count == static_cast<std::ptrdiff_t>(plan.runs.size()) && std::string_view(fate) == "new") return "";
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, fate);
   }
@@ -129,9 +128,8 @@ std::string costs_text(const SweepPlan& plan) {
         bytes_text(memory.engine), bytes_text(memory.loader), bytes_text(memory.results),
         bytes_text(memory.process), bytes_text(memory.data));
   }
-  const bool unknown = std::any_of(plan.runs.begin(), plan.runs.end(),
-                                   [](const PlannedRun& run) { return run.trains() && !run.cost->memory; });
-  if (unknown) text += "memory of GPUs is not estimated\n";
+  if (std::ranges::any_of(plan.runs, [](const PlannedRun& run) { return run.trains() && !run.cost->memory; }))
+    text += "memory of GPUs is not estimated\n";
   if (const std::uint64_t disk = plan.disk_bytes(); disk > 0) {
     text += "disk: " + bytes_text(disk);
     if (plan.disk_free)
@@ -232,16 +230,15 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
     text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
   text += plan.sweep->name + ": " + counted(plan.runs.size(), "run");
   if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
-  const auto skipped = std::count_if(plan.runs.begin(), plan.runs.end(), [](const PlannedRun& run) {
-    return run.skip != nullptr && run.fate != "kept";
-  });
+  const auto is_skipped = [](const PlannedRun& run) { return run.skip != nullptr && run.fate != "kept"; };
+  const auto skipped = std::ranges::count_if(plan.runs, is_skipped);
   if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
   if (!plan.sweep->excluded.empty()) text += fmt::format(", {} left out", plan.sweep->excluded.size());
   text += "\n" + search_text(*plan.sweep) + costs_text(plan);
   if (width > 0) {  // The notes in the table may be cut.
     std::set<std::string> reasons;
     for (const PlannedRun& run : plan.runs) {
-      if (run.skip != nullptr && run.fate != "kept") reasons.insert(*run.skip);
+      if (is_skipped(run)) reasons.insert(*run.skip);
     }
     for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
   }

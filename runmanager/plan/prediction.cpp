@@ -55,9 +55,7 @@ std::string compare_with_prediction(const fs::path& directory, std::span<const R
     const auto expected = json.at("seconds").get<double>();
     if (json.at("jobs").get<int>() != jobs) return "";
     for (const Json& name : json.at("runs")) {
-      const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunRecord& run) {
-        return run.name == name.get<std::string>();
-      });
+      const auto found = std::ranges::find(runs, name.get<std::string>(), &RunRecord::name);
       if (found == runs.end() || found->status != RunStatus::kCompleted) return "";
     }
     return fmt::format("Predicted {:.3g} s, took {:.3g} s ({:+.1f} %)", expected, seconds,

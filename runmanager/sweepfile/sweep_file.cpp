@@ -124,9 +124,8 @@ std::string sweep_name(const JsonView& root, const fs::path& file, Problems& pro
 
 int cuda_device_count(const LoadOptions& options) {
   if (options.cuda_device_count) return *options.cuda_device_count;
-  int count = 0;
-  for (const DeviceInfo& info : list_devices()) count += info.device.type == DeviceType::kCuda ? 1 : 0;
-  return count;
+  return static_cast<int>(std::ranges::count_if(
+      list_devices(), [](const DeviceInfo& info) { return info.device.type == DeviceType::kCuda; }));
 }
 
 Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,

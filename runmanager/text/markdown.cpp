@@ -18,8 +18,7 @@ std::string plain(const Json& value) {
 
 void flatten(const Json& value, const std::string& path, std::vector<std::vector<std::string>>& rows) {
   const auto below = [&path](const std::string& key) { return path.empty() ? key : path + "." + key; };
-  const bool holds_objects = value.is_array() && std::any_of(value.begin(), value.end(),
-                                                             [](const Json& v) { return v.is_object(); });
+  const bool holds_objects = value.is_array() && std::ranges::any_of(value, &Json::is_object);
   if (value.is_object() && !value.empty()) {
     for (const auto& [key, child] : value.items()) flatten(child, below(key), rows);
   } else if (holds_objects) {

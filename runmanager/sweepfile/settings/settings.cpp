@@ -93,8 +93,7 @@ Json complete_keys(const Setting& row, const Given& given) {
 }  // namespace
 
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name) {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.name == name; });
+  const auto found = std::ranges::find(settings, name, &Setting::name);
   return found == settings.end() ? nullptr : &*found;
 }
 
