@@ -113,11 +113,9 @@ std::string run_name(const Params& params) { return name_without(params, {}); }
 
 std::vector<std::string> run_names(const std::vector<Params>& runs) {
   std::set<std::string_view> left_out = constant_keys(runs);
-  const bool any_left = std::any_of(runs.begin(), runs.end(), [&](const Params& params) {
-    return std::any_of(params.begin(), params.end(),
-                       [&](const auto& param) { return !left_out.contains(param.first); });
-  });
-  if (!any_left) left_out.clear();
+  const auto is_shown = [&](const auto& param) { return !left_out.contains(param.first); };
+  if (std::ranges::none_of(runs, [&](const Params& one) { return std::ranges::any_of(one, is_shown); }))
+    left_out.clear();
   std::vector<std::string> names;
   names.reserve(runs.size());
   std::unordered_map<std::string, int> uses;

@@ -195,8 +195,7 @@ std::optional<std::uint64_t> SweepPlan::memory_bytes() const {
   }
   if (own.empty()) return std::nullopt;
   const std::size_t at_once = std::min(own.size(), static_cast<std::size_t>(jobs));
-  std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(at_once), own.end(),
-                    std::greater<>());
+  std::ranges::sort(own, std::greater<>());
   std::uint64_t bytes = 0;
   for (const auto& [number, of_data] : data) bytes += of_data;
   for (std::size_t i = 0; i < at_once; ++i) bytes += own[i];

@@ -95,7 +95,7 @@ void check_zip_lengths(const JsonView& group, const std::vector<std::size_t>& in
 void add_zip_group(const JsonView& group, const std::vector<KeyPath>& paths, Grid& grid, Problems& problems) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < grid.axes.size(); ++i) {
-    if (std::find(paths.begin(), paths.end(), grid.axes[i].path) != paths.end()) indices.push_back(i);
+    if (std::ranges::find(paths, grid.axes[i].path) != paths.end()) indices.push_back(i);
   }
   if (indices.size() < 2) return;
   check_zip_lengths(group, indices, grid, problems);

@@ -54,7 +54,7 @@ std::vector<std::string> sweepable_keys() {
   }
   for (const NamedType& type : optimizer_types()) {
     for (const ArgumentType& argument : type.arguments) {
-      if (std::find(keys.begin(), keys.end(), argument.name) == keys.end()) keys.push_back(argument.name);
+      if (std::ranges::find(keys, argument.name) == keys.end()) keys.push_back(argument.name);
     }
   }
   return keys;
@@ -122,8 +122,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   if (use == KeyUse::kParameter) return program_parameter(key);
   KeyPath path = key_path(key);
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
-  const bool complete =
-      std::none_of(path.begin(), path.end(), [](const std::string& part) { return part.empty(); });
+  const bool complete = std::ranges::find(path, "") == path.end();
   const Setting* setting = find_setting(top_level_settings(), path[0]);
   if (complete && setting != nullptr) {
     if (use == KeyUse::kAxis && !setting->sweepable) {
