@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <set>
 #include <tuple>
@@ -15,37 +14,24 @@ namespace {
 using Place = std::pair<double, std::size_t>;  // value and trial: the better and earlier one is less
 
 // What the results of one rung are so far.
-class RungOfAsha {
- public:
-  void add(std::size_t trial, std::optional<double> value) {
-    ++results_;
-    if (value && std::isfinite(*value)) waiting_.insert({*value, trial});
-  }
+struct RungOfAsha {
+  std::size_t results = 0;
+  std::set<Place> waiting;     // those with a value that have not gone on
+  std::vector<Place> gone_on;  // the others, sorted
 
-  // The best trial that has not gone on.
-  std::optional<Place> best() const {
-    return waiting_.empty() ? std::nullopt : std::optional(*waiting_.begin());
-  }
-
-  // Whether that one is among the best results, of which there is one for each `eta`.
+  // Whether the best one that waits is among the best results, of which there is one for each `eta`.
   bool may_go_on(std::size_t eta) const {
-    const auto better = std::ranges::lower_bound(gone_on_, *waiting_.begin()) - gone_on_.begin();
-    return static_cast<std::size_t>(better) < results_ / eta;
+    const auto better = std::ranges::lower_bound(gone_on, *waiting.begin()) - gone_on.begin();
+    return static_cast<std::size_t>(better) < results / eta;
   }
 
-  bool has_value() const { return !waiting_.empty() || !gone_on_.empty(); }
-
+  // Returns the trial that was the best one.
   std::size_t send_on() {
-    const Place best = *waiting_.begin();
-    waiting_.erase(waiting_.begin());
-    gone_on_.insert(std::ranges::lower_bound(gone_on_, best), best);
+    const Place best = *waiting.begin();
+    waiting.erase(waiting.begin());
+    gone_on.insert(std::ranges::lower_bound(gone_on, best), best);
     return best.second;
   }
-
- private:
-  std::size_t results_ = 0;
-  std::set<Place> waiting_;
-  std::vector<Place> gone_on_;  // sorted
 };
 
 struct Job {
@@ -58,12 +44,12 @@ struct Job {
 
 class Play {
  public:
-  Play(const std::vector<int>& epochs, std::size_t eta, std::size_t trials, bool more)
-      : epochs_(epochs), eta_(eta), trials_(trials), more_(more), rungs_(epochs.size()), state_(trials) {}
+  Play(const Asha& asha, std::size_t trials, bool more)
+      : asha_(asha), trials_(trials), more_(more), rungs_(asha.epochs.size()), state_(trials) {}
 
-  SearchState run(std::size_t at_once, const ResultOfTrial& result, const ReachesTarget& reaches_target) {
+  SearchState run(const ResultOfTrial& result, const ReachesTarget& reaches_target) {
     for (;;) {
-      while (running_.size() < at_once && begin_next(reaches_target)) {
+      while (running_.size() < asha_.at_once && begin_next(reaches_target)) {
       }
       if (state_.wants_trial) break;
       if (running_.empty()) {
@@ -72,28 +58,30 @@ class Play {
         break;
       }
       const Job job = *running_.begin();
-      const KnownResult known = result(job.trial, epochs_[job.rung]);
+      const KnownResult known = result(job.trial, asha_.epochs[job.rung]);
       if (!known.is_known) break;
       running_.erase(running_.begin());
       now_ = job.end;
-      state_.used[job.trial] = epochs_[job.rung];
-      rungs_[job.rung].add(job.trial, known.value);
-      is_target_reached_ |= known.value && reaches_target(*known.value);
+      state_.used[job.trial] = asha_.epochs[job.rung];
+      ++rungs_[job.rung].results;
+      if (!known.value) continue;
+      rungs_[job.rung].waiting.insert({*known.value, job.trial});
+      is_target_reached_ |= reaches_target(*known.value);
     }
     return std::move(state_);
   }
 
  private:
   void begin(std::size_t trial, std::size_t rung) {
-    const int epochs = epochs_[rung] - (rung > 0 ? epochs_[rung - 1] : 0);
+    const int epochs = asha_.epochs[rung] - (rung > 0 ? asha_.epochs[rung - 1] : 0);
     running_.insert({now_ + epochs, decisions_++, trial, rung});
-    state_.until[trial] = epochs_[rung];
+    state_.until[trial] = asha_.epochs[rung];
     is_last_begun_ |= rung + 1 == rungs_.size();
   }
 
   bool begin_next(const ReachesTarget& reaches_target) {
     const auto goes_on = [&](const RungOfAsha& rung) {
-      return is_target_reached_ ? reaches_target(rung.best()->first) : rung.may_go_on(eta_);
+      return is_target_reached_ ? reaches_target(rung.waiting.begin()->first) : rung.may_go_on(asha_.eta);
     };
     if (send_on(goes_on)) return true;
     if (is_target_reached_) return false;
@@ -108,7 +96,7 @@ class Play {
   // Begins the next rung for the best trial of the highest rung that has one which `goes_on`.
   bool send_on(const auto& goes_on) {
     for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
-      if (!rungs_[rung].best() || !goes_on(rungs_[rung])) continue;
+      if (rungs_[rung].waiting.empty() || !goes_on(rungs_[rung])) continue;
       begin(rungs_[rung].send_on(), rung + 1);
       return true;
     }
@@ -116,16 +104,17 @@ class Play {
   }
 
   void end_all() {
-    const bool any_value = std::ranges::any_of(rungs_, &RungOfAsha::has_value);
+    const bool any_value = std::ranges::any_of(
+        rungs_, [](const RungOfAsha& rung) { return !rung.waiting.empty() || !rung.gone_on.empty(); });
     for (std::size_t i = 0; i < begun_trials_; ++i)
       state_.ended[i] =
           !any_value ? fmt::format("no trial has a value of the metric after epoch {}, so none goes on",
                                    state_.until[i])
-                     : fmt::format("not among the best 1 in {} after epoch {}", eta_, state_.until[i]);
+                     : fmt::format("not among the best 1 in {} after epoch {}", asha_.eta, state_.until[i]);
   }
 
-  const std::vector<int>& epochs_;
-  std::size_t eta_, trials_;
+  const Asha& asha_;
+  std::size_t trials_;
   bool more_;
   std::vector<RungOfAsha> rungs_;
   std::set<Job> running_;
@@ -139,7 +128,7 @@ class Play {
 
 SearchState Asha::play(std::size_t trials, bool more, const ResultOfTrial& result,
                        const ReachesTarget& reaches_target) const {
-  return Play(epochs, eta, trials, more).run(at_once, result, reaches_target);
+  return Play(*this, trials, more).run(result, reaches_target);
 }
 
 }  // namespace sweep

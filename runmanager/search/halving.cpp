@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -24,18 +23,6 @@ Halving::Halving(std::size_t trials, int min_epochs, int max_epochs, int eta, st
   for (; power >= 1; power /= factor, divisor *= factor)
     rungs_.push_back({.trials = static_cast<std::size_t>(trials / divisor),
                       .epochs = static_cast<int>((2 * most + power) / (2 * power))});
-}
-
-std::vector<std::size_t> Halving::decide(std::size_t rung,
-                                         std::span<const std::optional<double>> values) const {
-  if (rung + 1 == rungs_.size()) return {};
-  std::vector<std::size_t> best;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (values[i] && std::isfinite(*values[i])) best.push_back(i);
-  std::ranges::stable_sort(best, {}, [&](std::size_t i) { return *values[i]; });
-  best.resize(std::min(best.size(), rungs_[rung + 1].trials));
-  std::ranges::sort(best);
-  return best;
 }
 
 std::size_t Halving::total_epochs() const {
@@ -72,18 +59,6 @@ std::vector<Halving> hyperband_brackets(int min_epochs, int max_epochs, int eta,
   return result;
 }
 
-namespace {
-
-// Why a trial does not go on after an epoch. Without any value there is no best one.
-std::string ending_text(std::size_t good, const std::vector<std::optional<double>>& values, int epoch) {
-  if (std::ranges::none_of(values, [](const auto& value) { return value && std::isfinite(*value); }))
-    return fmt::format("none of the {} trials has a value of the metric after epoch {}, so none goes on",
-                       values.size(), epoch);
-  return fmt::format("not among the best {} of {} after epoch {}", good, values.size(), epoch);
-}
-
-}  // namespace
-
 void Halving::play(SearchState& state, bool more, const ResultOfTrial& result,
                    const ReachesTarget& reaches_target) const {
   // A space may have fewer points than the bracket has places.
@@ -91,30 +66,34 @@ void Halving::play(SearchState& state, bool more, const ResultOfTrial& result,
                     places = std::min(rungs_[0].trials, trials - std::min(trials, first_trial_));
   std::vector<std::size_t> reached(places);
   std::iota(reached.begin(), reached.end(), first_trial_);
+  bool is_complete = !more || places == rungs_[0].trials;
   for (std::size_t rung = 0; rung < rungs_.size(); ++rung) {
     const int until = rungs_[rung].epochs;
-    bool is_complete = rung > 0 || !more || places == rungs_[0].trials;
-    std::vector<std::optional<double>> values;
+    std::vector<std::pair<double, std::size_t>> good;  // value and trial, at last the best ones, sorted
     for (const std::size_t i : reached) {
       const KnownResult known = result(i, until);
       is_complete &= known.is_known;
-      values.push_back(known.value);
+      if (known.value) good.emplace_back(*known.value, i);
       state.until[i] = until;
     }
     if (!is_complete || rung + 1 == rungs_.size()) return;
-    std::vector<std::size_t> good = decide(rung, values);
-    const auto reaches = [&](const auto& value) { return value && reaches_target(*value); };
-    if (std::ranges::any_of(values, reaches))
-      std::erase_if(good, [&](std::size_t place) { return !reaches(values[place]); });
-    const std::string ending = ending_text(good.size(), values, until);
-    std::vector<std::size_t> next;
-    for (std::size_t place = 0; place < reached.size(); ++place) {
-      if (std::ranges::binary_search(good, place))
-        next.push_back(reached[place]);
-      else
-        state.ended[reached[place]] = ending;
+    std::ranges::sort(good);
+    good.resize(std::min(good.size(), rungs_[rung + 1].trials));
+    if (!good.empty() && reaches_target(good[0].first))
+      std::erase_if(good, [&](const auto& trial) { return !reaches_target(trial.first); });
+    // Without any value there is no best one.
+    const std::string ending =
+        good.empty()
+            ? fmt::format("none of the {} trials has a value of the metric after epoch {}, so none goes on",
+                          reached.size(), until)
+            : fmt::format("not among the best {} of {} after epoch {}", good.size(), reached.size(), until);
+    for (const std::size_t i : reached) state.ended[i] = ending;
+    reached.clear();
+    for (const auto& [value, i] : good) {
+      state.ended[i].clear();
+      reached.push_back(i);
     }
-    reached = std::move(next);
+    std::ranges::sort(reached);
   }
 }
 

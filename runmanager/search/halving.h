@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "runmanager/search/search_state.h"
@@ -39,17 +38,12 @@ class Halving {
   /// At least one, in order: each with fewer trials and more epochs than the one before.
   const std::vector<Rung>& rungs() const { return rungs_; }
 
-  /// Which trials go on from rung `rung` to the next. `values`: of those that reached it, in the order of
-  /// their trial numbers, smaller is better; none or not finite: the trial failed. Returns rising indices
-  /// into `values`, of the best ones, the earlier one of equals: as many as the next rung has trials, fewer
-  /// only if fewer have a value, none after the last rung.
-  std::vector<std::size_t> decide(std::size_t rung, std::span<const std::optional<double>> values) const;
-
   /// The epochs that are trained in all, if no trial fails and each goes on from where it was.
   std::size_t total_epochs() const;
 
   /// Makes all decisions about its trials that known results allow. `state` has those that are there; `more`:
-  /// others will follow them.
+  /// others will follow them. Those with the smallest values go on to the next rung, the earlier one of
+  /// equals: as many as it has trials, fewer only if fewer have a value.
   void play(SearchState& state, bool more, const ResultOfTrial& result,
             const ReachesTarget& reaches_target) const;
 

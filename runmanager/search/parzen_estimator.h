@@ -7,7 +7,6 @@
 
 #include "runmanager/search/search_space.h"
 #include "runmanager/search/unit_random.h"
-#include "runmanager/search/unit_scale.h"
 
 namespace sweep {
 

@@ -8,8 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "runmanager/search/unit_scale.h"
-
 namespace sweep {
 namespace {
 
@@ -50,8 +48,7 @@ SearchState Population::play(std::size_t trials, const ResultOfTrial& result,
     for (std::size_t place = 0; place < current.size(); ++place) {
       const KnownResult known = result(current[place], epoch);
       if (!known.is_known) return state;
-      const bool is_good = known.value && std::isfinite(*known.value);
-      ranks.emplace_back(is_good ? *known.value : std::numeric_limits<double>::infinity(), place);
+      ranks.emplace_back(known.value.value_or(std::numeric_limits<double>::infinity()), place);
     }
     std::ranges::sort(ranks);
     if (reaches_target(ranks[0].first)) {

@@ -1,6 +1,7 @@
 #include "runmanager/search/sampler.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace sweep {
@@ -57,14 +58,10 @@ std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, Earlier earli
   const SearchPoint nothing(scales_.size());
   if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, earlier)) return point;
   if (!enumerable_) return std::nullopt;
-  std::vector<const SearchPoint*> known;
-  for (const Observation& observation : earlier) known.push_back(&observation.point);
-  const auto dereferenced = [](const SearchPoint* point) -> const SearchPoint& { return *point; };
-  std::ranges::sort(known, {}, dereferenced);
+  std::set<SearchPoint> known;
+  for (const Observation& observation : earlier) known.insert(observation.point);
   std::vector<SearchPoint> left = all_points(domain_);
-  std::erase_if(left, [&](const SearchPoint& point) {
-    return std::ranges::binary_search(known, point, {}, dereferenced);
-  });
+  std::erase_if(left, [&](const SearchPoint& point) { return known.contains(point); });
   if (left.empty()) return std::nullopt;
   return std::move(left[drawn.below(left.size())]);
 }

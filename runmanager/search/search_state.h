@@ -12,7 +12,7 @@ namespace sweep {
 /// What is known of a trial.
 struct KnownResult {
   bool is_known = false;
-  std::optional<double> value = std::nullopt;  // if it is known; none: it failed
+  std::optional<double> value = std::nullopt;  // if it is known, finite; none: it failed
 };
 
 /// The result of a trial after an epoch, from 1; smaller is better.

@@ -6,9 +6,6 @@
 
 namespace sweep::halving_test {
 
-using Values = std::vector<std::optional<double>>;
-using Indices = std::vector<std::size_t>;
-
 // "81x1 27x3": 81 trials to epoch 1, 27 of them to epoch 3.
 std::string text_of(const std::vector<Rung>& rungs) {
   std::string text;
@@ -54,39 +51,10 @@ TEST(Halving, SaysHowManyEpochsAreTrained) {
   EXPECT_EQ(Halving(3, 10, 10, 3).total_epochs(), 30u);
 }
 
-TEST(Halving, TheBestGoOnInTheOrderOfTheTrials) {
-  const Halving halving(6, 1, 4, 2);  // 6, 3, 1
-  EXPECT_EQ(halving.decide(0, Values{0.5, 0.1, 0.9, 0.2, 0.8, 0.3}), (Indices{1, 3, 5}));
-  EXPECT_EQ(halving.decide(1, Values{-1.0, -3.0, -2.0}), (Indices{1}));
-  EXPECT_EQ(halving.decide(2, Values{1.0}), Indices{});
-}
-
-TEST(Halving, OfEqualTrialsTheEarlierOneGoesOn) {
-  EXPECT_EQ(Halving(4, 1, 2, 2).decide(0, Values{2.0, 1.0, 1.0, 1.0}), (Indices{1, 2}));
-}
-
-TEST(Halving, WhoFailedOrDivergedNeverGoesOn) {
-  const Halving halving(6, 1, 2, 2);
-  const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(halving.decide(0, Values{std::nullopt, 5.0, infinity, NAN, -infinity, 4.0}), (Indices{1, 5}));
-  EXPECT_EQ(halving.decide(0, Values(6, std::nullopt)), Indices{});
-}
-
 TEST(Halving, SaysIfNoTrialHasTheMetric) {
-  const Halving bracket(2, 1, 2, 2);
-  for (const auto& [results, why] :
-       {std::pair("1: x x",
-                  "none of the 2 trials has a value of the metric after epoch 1, "
-                  "so none goes on"),
-        {"1: x 3", "not among the best 1 of 2 after epoch 1"}}) {
-    SearchState state(2);
-    bracket.play(state, false, test::MadeResults(results), test::no_target);
-    EXPECT_EQ(state.ended[0], why);
-  }
-}
-
-TEST(Halving, FewerThanExpectedFillTheNextRungFirst) {
-  EXPECT_EQ(Halving(9, 1, 3, 3).decide(0, Values{3.0, 2.0}), (Indices{0, 1}));
+  SearchState state(2);
+  Halving(2, 1, 2, 2).play(state, false, test::MadeResults("1: x x"), test::no_target);
+  EXPECT_EQ(state.ended[0], "none of the 2 trials has a value of the metric after epoch 1, so none goes on");
 }
 
 TEST(Halving, TheLargestNumbersDoNotOverflow) {

@@ -31,7 +31,7 @@ TEST(Population, GoesOnAsItsResultsAllow) {
        "1 1! 1 1! 1 1, 0@1, 2@1",
        "best for worst, second best for second"},
       {two, 4, "2: 1 2 0.5 | 4: 1 2 0.5", "4! 2! 5 5, 0@2, 2@4", "the last interval may be shorter"},
-      {{4, 1, 3, 2}, 4, "1: x nan x 9", "1 1! 1! 1, 3@1, 3@1", "failed members are the worst, never copied"},
+      {{4, 1, 3, 2}, 4, "1: x x x 9", "1 1! 1! 1, 3@1, 3@1", "failed members are the worst, never copied"},
       {{2, 1, 3, 2}, 2, "1: x x", "2 2", "if all have failed none is copied"}};
   for (const auto& [population, trials, results, state, claim] : games)
     EXPECT_EQ(text_of(population.play(trials, MadeResults(results), no_target)), state) << claim;

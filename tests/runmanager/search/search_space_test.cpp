@@ -1,40 +1,38 @@
 #include "runmanager/search/search_space.h"
 
-#include "runmanager/search/unit_scale.h"
 #include "tests/runmanager/search/made_domains.h"
 
 namespace sweep::search_space_test {
 
 using enum DimensionKind;
 
-TEST(SearchSpace, RealNumbersAreRoundedToStepsOfThePowerOfTen) {
-  const Dimension dimension{.kind = kUniform, .low = 0, .high = 1};
-  EXPECT_EQ(rounded(dimension, 0.123456789), 0.1235);
-  EXPECT_EQ(rounded(dimension, 0.3), 0.3);
-  EXPECT_EQ(rounded(dimension, -0.2), 0);
-  EXPECT_EQ(rounded(dimension, 1.2), 1);
-  EXPECT_EQ(rounded({.kind = kUniform, .low = 1000, .high = 1001}, 1000.123456), 1000.1235);
-  EXPECT_EQ(rounded({.kind = kUniform, .low = 0, .high = 5e7}, 12345678), 12346000);
-}
-
-TEST(SearchSpace, RealNumbersOnALogarithmicScaleHaveThreeDigits) {
-  const Dimension dimension{.kind = kLogUniform, .low = 1e-5, .high = 0.1};
-  EXPECT_EQ(rounded(dimension, 0.00123456), 0.00123);
-  EXPECT_EQ(rounded(dimension, 0.000999999), 0.001);
-  EXPECT_EQ(rounded(dimension, 1e-9), 1e-5);
-  EXPECT_EQ(rounded({.kind = kLogUniform, .low = 1, .high = 1e6}, 123456), 123000);
-}
-
-TEST(SearchSpace, ANarrowLogarithmicScaleHasMoreDigits) {
-  EXPECT_EQ(rounded({.kind = kLogUniform, .low = 0.1, .high = 0.2}, 0.123456), 0.1235);
-  EXPECT_EQ(rounded({.kind = kLogUniform, .low = 1, .high = 1.001}, 1.000123456), 1.000123);
-}
-
-TEST(SearchSpace, TheEndsAreKeptWithAllTheirDigits) {
-  const Dimension dimension{.kind = kUniform, .low = 0.123456789, .high = 7.987654321};
-  EXPECT_EQ(rounded(dimension, 0), dimension.low);
-  EXPECT_EQ(rounded(dimension, 0.12347), 0.1235);
-  EXPECT_EQ(rounded(dimension, 9), dimension.high);
+TEST(SearchSpace, RealNumbersAreRoundedAsTheirRangeAsks) {
+  const Dimension unit{.kind = kUniform, .low = 0, .high = 1},
+      logarithmic{.kind = kLogUniform, .low = 1e-5, .high = 0.1},
+      digits{.kind = kUniform, .low = 0.123456789, .high = 7.987654321};
+  const struct {
+    Dimension dimension;
+    double value, rounded;
+    const char* claim;
+  } cases[] = {
+      {unit, 0.123456789, 0.1235, "to steps of a power of ten"},
+      {unit, 0.3, 0.3, "one of them"},
+      {unit, -0.2, 0, "below the ends"},
+      {unit, 1.2, 1, "above the ends"},
+      {{.kind = kUniform, .low = 1000, .high = 1001}, 1000.123456, 1000.1235, "by the width of the range"},
+      {{.kind = kUniform, .low = 0, .high = 5e7}, 12345678, 12346000, "also of a large one"},
+      {logarithmic, 0.00123456, 0.00123, "to three digits on a logarithmic scale"},
+      {logarithmic, 0.000999999, 0.001, "to the next power"},
+      {logarithmic, 1e-9, 1e-5, "below its ends"},
+      {{.kind = kLogUniform, .low = 1, .high = 1e6}, 123456, 123000, "above 1"},
+      {{.kind = kLogUniform, .low = 0.1, .high = 0.2}, 0.123456, 0.1235, "more digits on a narrow one"},
+      {{.kind = kLogUniform, .low = 1, .high = 1.001}, 1.000123456, 1.000123, "yet more"},
+      {digits, 0, digits.low, "the ends keep all their digits"},
+      {digits, 0.12347, 0.1235, "not what is next to them"},
+      {digits, 9, digits.high, "both ends"},
+  };
+  for (const auto& [dimension, value, expected, claim] : cases)
+    EXPECT_EQ(rounded(dimension, value), expected) << claim;
 }
 
 TEST(SearchSpace, ARoundedZeroHasNoSign) {

@@ -80,6 +80,7 @@ TEST(TrialSchedule, OfHalvingLetsTheBetterHalfOfARungGoOn) {
       {{"all to the first rung", ",,,", "train 1, train 1, train 1, train 1"},
        {"it waits for the last of a rung", "1,2,3,", "wait, wait, wait, train 1"},
        {"the better half goes on", "3,1,4,2", "prune, train 2, prune, train 2"},
+       {"of equal ones the earlier", "2,1,1,1", "prune, train 2, train 2, prune"},
        {"the last one to its end", "3,1 .5,4,2 .7", "prune, train 4, prune, prune"},
        {"and that is it", "3,1 .5 .4 .3!,4,2 .7", "prune, end, prune, prune"},
        {"more epochs of a start with other settings", "3 0 0,1,4,2", "prune, train 2, prune, train 2"},
@@ -99,7 +100,8 @@ TEST(TrialSchedule, OfHyperbandHasBracketsThatDoNotWaitForEachOther) {
                {{"the first bracket goes on", "0,1,2,3,,,,,,",
                  "train 2, train 2, prune, prune, train 2, train 2, train 2, train 4, train 4, train 4"},
                 {"a space has fewer points than brackets have places", ",,,,",
-                 "train 1, train 1, train 1, train 1, train 2"}});
+                 "train 1, train 1, train 1, train 1, train 2"},
+                {"which fill the next rung first", "0,1,2", "train 2, train 2, prune"}});
 }
 
 TEST(TrialSchedule, AMemberOfAPopulationGoesOnOnceTheCopyOfAnotherIsThere) {
