@@ -1,13 +1,11 @@
-// A task of a sweep: its script, the options for sbatch, and what it does when it has ended.
+// What a task of a sweep does at its beginning and at its end.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runmanager/slurm/slurm_client.h"
-#include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
 
@@ -16,34 +14,6 @@ namespace sweep {
 inline constexpr const char* kSlurmRestartsVariable = "SWEEP_SLURM_RESTARTS";
 /// Set when the last job submits again: how often that has happened before.
 inline constexpr const char* kSlurmRoundVariable = "SWEEP_SLURM_ROUND";
-
-struct BatchScript {
-  std::filesystem::path directory;  // of the sweep, absolute
-  std::filesystem::path program;    // the program as nodes have it
-  std::vector<std::string> setup;   // lines of shell
-  int max_restarts = 0;
-};
-
-/// The script of a task that trains runs. `shape`: shape_name() of its runs. `lists`: the comment of the job,
-/// see read_task_lists(); empty: it trains whatever there is. `options`: more of `sweep resume`. `jobs`: runs
-/// at once, which share the cores of the task; 0 threads: as many as it has for each.
-std::string worker_script(const BatchScript& script, const std::string& shape, const std::string& lists,
-                          const std::vector<std::string>& options, int jobs, int threads);
-
-/// The script of the job that writes the report when all others have ended. It then submits unfinished runs
-/// again, with `options` of `sweep resume`, up to max_restarts times. `round`: how often that has happened.
-std::string report_script(const BatchScript& script, const std::vector<std::string>& options, int round);
-
-/// The options of every job.
-std::vector<std::string> job_options(const std::filesystem::path& directory, const std::string& name,
-                                     const std::string& comment, const SlurmTasks& tasks);
-
-/// The file of a job's output: STEM.out in the folder "slurm" of the sweep.
-std::string output_option(const std::filesystem::path& directory, const std::string& stem);
-
-/// The options that an array of `tasks` tasks adds; at most `at_once` of them run at a time.
-std::vector<std::string> array_options(const std::filesystem::path& directory, const std::string& shape,
-                                       std::size_t tasks, std::size_t at_once, int warning_seconds);
 
 /// Whether this process is a task that the launcher has submitted.
 bool is_slurm_task();

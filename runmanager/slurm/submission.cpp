@@ -7,9 +7,11 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/slurm_task.h"
@@ -42,6 +44,121 @@ TaskLists task_lists(const SlurmSpec& spec, const std::vector<std::string>& runs
   return lists;
 }
 
+std::string quoted(const std::string& word) { return shell_command({word}); }
+
+// The text of a comment must not end it.
+std::string in_comment(std::string text) {
+  text = printable(text);
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+// The scripts of jobs, and the options that say where and with what they run.
+class BatchScripts {
+ public:
+  BatchScripts(const SubmissionOptions& options, fs::path directory)
+      : options_(options),
+        directory_(std::move(directory)),
+        program_((options.spec.program.empty() ? options.program : options.spec.program).string()),
+        names_output_(directory_.string().find_first_of("%\\") == std::string::npos) {}
+
+  // The script of a task that trains runs of the shape `name`. `lists`: the comment of the job, see
+  // read_task_lists(); empty: it trains whatever there is.
+  std::string of_task(const std::string& name, const std::string& lists, const SlurmTasks& asked) const {
+    std::string text = beginning(fmt::format("A task that trains runs of the kind {} of", name),
+                                 name + "-${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID", asked);
+    // Without it, runs on "auto" would take a GPU that the task has not asked for.
+    if (name == "cpu") text += "export CUDA_VISIBLE_DEVICES=\n";
+    text += fmt::format("export {}={}\n", kSlurmRestartsVariable, options_.spec.max_restarts);
+    // With --jobs auto, the program divides the cores.
+    const bool sets_threads = options_.threads > 0 || options_.jobs > 0;
+    if (options_.threads > 0) {
+      text += fmt::format("threads={}\n", options_.threads);
+    } else if (sets_threads) {
+      text += "cores=${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\n";
+      text += fmt::format("threads=$((cores > {0} ? cores / {0} : 1))\n", options_.jobs);
+    }
+    std::vector<std::string> words = {"--join", "--leave", "--quiet"};
+    if (!lists.empty()) words.insert(words.end(), {"--list", lists});
+    words.insert(words.end(), options_.options.begin(), options_.options.end());
+    // The program itself takes the signal that Slurm sends to the script.
+    return text +
+           fmt::format("exec {}{}\n", resume_command(words), sets_threads ? " --threads \"$threads\"" : "");
+  }
+
+  // The script of the job that writes the report when all others have ended. It then submits unfinished runs
+  // again, up to max_restarts times.
+  std::string of_report(const SlurmTasks& asked) const {
+    const std::string program = quoted(program_), directory = quoted(directory_.string());
+    std::string text =
+        beginning("Tells, when all tasks have ended, how far they came with", "report-$SLURM_JOB_ID", asked) +
+        fmt::format("{0} report {1} || echo \"There is no report.\" >&2\n", program, directory) +
+        fmt::format("{0} show {1} || echo \"There are no results.\" >&2\n", program, directory);
+    if (const int round = this_round(); round < options_.spec.max_restarts) {
+      // What has failed fails again; the rest was lost with a task.
+      std::vector<std::string> words = options_.options;
+      words.insert(words.end(), {"--launcher", "slurm", "--no-retry-failed"});
+      text += fmt::format("{}={} {} || echo \"Nothing was submitted again.\" >&2\n", kSlurmRoundVariable,
+                          round + 1, resume_command(words));
+    }
+    return text + fmt::format("exec {} status {} --expect-done\n", program, directory);
+  }
+
+  std::vector<std::string> job_options(const std::string& name, const std::string& comment,
+                                       const SlurmTasks& asked) const {
+    std::vector<std::string> options = {"--job-name=" + name, "--comment=" + comment,
+                                        "--chdir=" + directory_.string(), "--nodes=1", "--ntasks=1"};
+    const std::pair<const char*, const std::string&> words[] = {{"partition", asked.partition},
+                                                                {"account", asked.account},
+                                                                {"qos", asked.qos},
+                                                                {"reservation", asked.reservation},
+                                                                {"time", asked.time},
+                                                                {"mem", asked.memory},
+                                                                {"gres", asked.gres},
+                                                                {"constraint", asked.constraint},
+                                                                {"exclude", asked.exclude}};
+    for (const auto& [option, value] : words) {
+      if (!value.empty()) options.push_back(fmt::format("--{}={}", option, value));
+    }
+    if (asked.cpus > 0) options.push_back(fmt::format("--cpus-per-task={}", asked.cpus));
+    options.insert(options.end(), asked.options.begin(), asked.options.end());
+    return options;
+  }
+
+  // The file of a job's output: STEM.out in the folder "slurm" of the sweep.
+  std::string output_option(const std::string& stem) const {
+    return names_output_ ? fmt::format("--output={}/{}.out", kSlurmFolder, stem) : "--output=/dev/null";
+  }
+
+ private:
+  // `stem`: the name of the file of its output as the shell expands it.
+  std::string beginning(const std::string& what, const std::string& stem, const SlurmTasks& asked) const {
+    std::string text = fmt::format(
+        "#!/bin/bash\n# {} the sweep in {}\n# Written by sweep; \"sweep resume\" writes it anew.\n", what,
+        in_comment(directory_.string()));
+    if (!names_output_) text += fmt::format("exec >>\"{}/{}.out\" 2>&1\n", kSlurmFolder, stem);
+    // A module that cannot be loaded must not end in a training without it.
+    text += "set -e\n";
+    for (const std::string& line : asked.setup) text += line + "\n";
+    if (const char* data = std::getenv("SWEEP_DATA"); data != nullptr && *data != '\0')
+      text += fmt::format("export SWEEP_DATA={}\n", quoted(fs::absolute(data).string()));
+    return text;
+  }
+
+  std::string resume_command(const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {program_, "resume", directory_.string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return shell_command(words);
+  }
+
+  const SubmissionOptions& options_;
+  const fs::path directory_;
+  const std::string program_;  // as nodes have it
+  // Slurm puts the directory of a job in front of the name of its output, and then takes % and \ in all of it
+  // for marks of its own. If there are any, the script opens the file itself.
+  const bool names_output_;
+};
+
 class Submitter {
  public:
   Submitter(const SubmissionOptions& options, SlurmClient& client)
@@ -49,10 +166,7 @@ class Submitter {
         directory_(fs::canonical(options.directory)),
         client_(client),
         jobs_(directory_, client),
-        script_{.directory = directory_,
-                .program = options.spec.program.empty() ? options.program : options.spec.program,
-                .setup = {},
-                .max_restarts = options.spec.max_restarts} {}
+        scripts_(options, directory_) {}
 
   Submission run(const std::map<SlurmShape, std::vector<std::string>>& runs) {
     submission_.released = jobs_.release_failed_launches();
@@ -109,14 +223,14 @@ class Submitter {
                        .tasks = tasks,
                        .comment = lists.empty() ? new_comment() : lists,
                        .submitted = utc_time()};
-    script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / (name + ".sh");
-    write_file_atomically(
-        script, worker_script(script_, name, lists, options_.options, options_.jobs, options_.threads));
+    write_file_atomically(script, scripts_.of_task(name, lists, asked));
     const auto most = static_cast<std::size_t>(options_.spec.tasks);
     const std::size_t at_once = most - std::min(live, most - 1);
-    std::vector<std::string> more =
-        array_options(directory_, name, tasks, at_once, options_.spec.warning_seconds);
+    std::vector<std::string> more = {
+        scripts_.output_option(name + "-%A_%a"), "--open-mode=append", "--requeue",
+        fmt::format("--signal=B:USR2@{}", options_.spec.warning_seconds),
+        fmt::format("--array=0-{}{}", tasks - 1, at_once < tasks ? fmt::format("%{}", at_once) : "")};
     // Tasks that were cancelled may still write their last checkpoints.
     if (!ending_.empty()) more.push_back("--dependency=afterany" + ending_);
     submit(job, asked, more, script);
@@ -133,11 +247,10 @@ class Submitter {
     asked.cpus = 1;
     asked.gres.clear();
     if (!asked.time.empty()) asked.time = "30";
-    script_.setup = asked.setup;
     const fs::path script = directory_ / kSlurmFolder / "report.sh";
-    write_file_atomically(script, report_script(script_, options_.options, round_));
+    write_file_atomically(script, scripts_.of_report(asked));
     submit({.comment = new_comment(), .submitted = utc_time()}, asked,
-           {output_option(directory_, "report-%j"), "--open-mode=append", "--requeue", dependency}, script);
+           {scripts_.output_option("report-%j"), "--open-mode=append", "--requeue", dependency}, script);
   }
 
   // The job is in the file before Slurm hears of it: if this process dies in between, it is found by its
@@ -148,7 +261,7 @@ class Submitter {
     jobs.push_back(job);
     jobs_.write();
     const std::string name = job.is_report() ? options_.name + " report" : options_.name;
-    std::vector<std::string> options = job_options(directory_, name, job.comment, asked);
+    std::vector<std::string> options = scripts_.job_options(name, job.comment, asked);
     options.insert(options.end(), more.begin(), more.end());
     try {
       jobs.back().id = client_.submit(options, script.string());
@@ -190,9 +303,8 @@ class Submitter {
   const fs::path directory_;
   SlurmClient& client_;
   LockedSlurmJobs jobs_;
-  BatchScript script_;
+  const BatchScripts scripts_;
   std::string ending_;  // ":101:103", those that were cancelled and have not ended
-  const int round_ = this_round();
   Submission submission_;
 };
 

@@ -1,11 +1,10 @@
-// The scripts of tasks, run by the shell with other programs in the place of sweep.
-#include "runmanager/slurm/slurm_task.h"
-
+// The scripts of jobs, run by the shell as they were submitted, with other programs in the place of sweep.
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
+#include "runmanager/slurm/submission.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
 #include "tests/support/test.h"
 
@@ -15,115 +14,119 @@ class BatchScriptTest : public ::testing::Test {
  protected:
   BatchScriptTest() {
     // Says what it was called with, a word a line.
-    script_.program = folder_.write("a 'program'",
-                                    "#!/bin/bash\nprintf '%s\\n' \"$@\"\necho restarts=$SWEEP_SLURM_RESTARTS "
-                                    "gpus=${CUDA_VISIBLE_DEVICES-unset} data=$SWEEP_DATA\n");
-    fs::permissions(script_.program, fs::perms::owner_all);
-    script_.directory = "/runs/it's $HOME; touch x\nline";
-    script_.max_restarts = 7;
+    write_program(
+        "printf '%s\\n' \"$@\"\necho restarts=$SWEEP_SLURM_RESTARTS gpus=${CUDA_VISIBLE_DEVICES-unset} "
+        "data=$SWEEP_DATA\n");
+    use_directory("it's $HOME; touch x\nline");
+    options_.name = "a";
+    options_.spec.max_restarts = 7;
   }
 
-  CommandResult run(const std::string& text) const {
-    return run_command({"/bin/bash", folder_.write("script", text).string()}, [] { return true; });
+  void write_program(const std::string& lines) {
+    options_.program = folder_.write("a 'program'", "#!/bin/bash\n" + lines);
+    fs::permissions(options_.program, fs::perms::owner_all);
+  }
+  void use_directory(const std::string& name) {
+    options_.directory = folder_ / name;
+    fs::create_directories(options_.directory);
+  }
+  // Submits a run of each of two kinds, and plays the script of a job as Slurm would.
+  CommandResult run(const std::string& script = "cpu") {
+    submit_runs(options_, {{{false, 1}, {"a"}}, {{true, 1}, {"b"}}}, client_);
+    const std::string there = "cd " + shell_command({options_.directory.string()});
+    return run_command({"/bin/bash", "-c", there + " && exec /bin/bash slurm/" + script + ".sh"},
+                       [] { return true; });
   }
 
   test::TemporaryDirectory folder_;
+  FakeSlurm slurm_;
+  SlurmClient client_;
   test::Environment data_{"SWEEP_DATA", nullptr}, cpus_{"SLURM_CPUS_PER_TASK", nullptr},
       node_cpus_{"SLURM_CPUS_ON_NODE", nullptr}, gpus_{"CUDA_VISIBLE_DEVICES", nullptr};
-  BatchScript script_;
+  SubmissionOptions options_;
 };
 
 TEST_F(BatchScriptTest, CallsTheProgramWithHostilePathsAsTheyAre) {
-  const CommandResult result = run(worker_script(script_, "cuda", "sweep-1", {"--retry", "2"}, 1, 0));
-  EXPECT_EQ(result.out,
-            "resume\n" + script_.directory.string() +
-                "\n--join\n--leave\n--quiet\n--list\nsweep-1\n--retry\n2\n--threads\n1\nrestarts=7 "
-                "gpus=unset data=\n");
+  options_.options = {"--retry", "2"};
+  const CommandResult result = run("cuda");
+  const std::string list = read_slurm_jobs(options_.directory).at(1).comment;
+  EXPECT_EQ(result.out, "resume\n" + options_.directory.string() + "\n--join\n--leave\n--quiet\n--list\n" +
+                            list + "\n--retry\n2\n--threads\n1\nrestarts=7 gpus=unset data=\n");
   EXPECT_EQ(result.err, "");
 }
 
 TEST_F(BatchScriptTest, DividesTheCoresOfATaskOverItsRuns) {
   const test::Environment cpus("SLURM_CPUS_PER_TASK", "9");
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out, HasSubstr("--threads\n9\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 4, 0)).out, HasSubstr("--threads\n2\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 20, 0)).out, HasSubstr("--threads\n1\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 3)).out, HasSubstr("--threads\n3\n"));
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {"--jobs", "auto"}, 0, 0)).out,
-              Not(HasSubstr("--threads")))
-      << "the task divides them";
+  for (const auto& [jobs, threads, word] : {std::tuple(1, 0, "9"), {4, 0, "2"}, {20, 0, "1"}, {1, 3, "3"}}) {
+    options_.jobs = jobs;
+    options_.threads = threads;
+    EXPECT_THAT(run().out, HasSubstr(std::string("--threads\n") + word + "\n"));
+  }
+  options_.jobs = options_.threads = 0;
+  EXPECT_THAT(run().out, Not(HasSubstr("--threads"))) << "the task divides them";
 }
 
 TEST_F(BatchScriptTest, HidesGpusFromRunsOnTheCpu) {
   const test::Environment gpus("CUDA_VISIBLE_DEVICES", "0");
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out, HasSubstr("gpus= "));
-  EXPECT_THAT(run(worker_script(script_, "cuda", "sweep-1", {}, 1, 0)).out, HasSubstr("gpus=0 "));
+  EXPECT_THAT(run("cpu").out, HasSubstr("gpus= "));
+  EXPECT_THAT(run("cuda").out, HasSubstr("gpus=0 "));
 }
 
 TEST_F(BatchScriptTest, EndsWhereALineOfSetupFails) {
-  script_.setup = {"export FOO=bar", "false", "echo not here"};
-  const CommandResult result = run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0));
+  options_.spec.cpu.setup = {"export FOO=bar", "false", "echo not here"};
+  const CommandResult result = run();
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "");
 }
 
 TEST_F(BatchScriptTest, TakesTheDataDirectoryAlong) {
   const test::Environment data("SWEEP_DATA", "some 'data'");
-  EXPECT_THAT(run(worker_script(script_, "cpu", "sweep-1", {}, 1, 0)).out,
-              HasSubstr("data=" + (fs::current_path() / "some 'data'").string() + "\n"));
+  EXPECT_THAT(run().out, HasSubstr("data=" + (fs::current_path() / "some 'data'").string() + "\n"));
 }
 
 TEST_F(BatchScriptTest, ReportEndsWithWhetherAllIsDone) {
-  script_.program = folder_.write(
-      "program",
-      "#!/bin/bash\necho \"$1\"\n[ \"$1\" != report ] || exit 5\n[ \"$3\" != --expect-done ] || exit 1\n");
-  fs::permissions(script_.program, fs::perms::owner_all);
-  const CommandResult result = run(report_script(script_, {}, 7));
+  write_program("echo \"$1\"\n[ \"$1\" != report ] || exit 5\n[ \"$3\" != --expect-done ] || exit 1\n");
+  const test::Environment round("SWEEP_SLURM_ROUND", "7");
+  const CommandResult result = run("report");
   EXPECT_EQ(result.out, "report\nshow\nstatus\n");
   EXPECT_EQ(result.code, 1);
 }
 
 TEST_F(BatchScriptTest, ReportSubmitsAgainWhatIsNotDoneAsOftenAsItMay) {
-  script_.program = folder_.write("program", "#!/bin/bash\necho \"$SWEEP_SLURM_ROUND $*\"\n");
-  fs::permissions(script_.program, fs::perms::owner_all);
-  script_.directory = "/runs/a";
-  EXPECT_EQ(run(report_script(script_, {"--retry", "2"}, 6)).out,
-            " report /runs/a\n show /runs/a\n"
-            "7 resume /runs/a --retry 2 --launcher slurm --no-retry-failed\n status /runs/a --expect-done\n");
-  EXPECT_THAT(run(report_script(script_, {}, 7)).out, Not(HasSubstr("resume")));
+  write_program("echo \"$SWEEP_SLURM_ROUND ${@/$PWD/.}\"\n");
+  options_.options = {"--retry", "2"};
+  const test::Environment round("SWEEP_SLURM_ROUND", "6");
+  EXPECT_EQ(run("report").out,
+            "6 report .\n6 show .\n7 resume . --retry 2 --launcher slurm --no-retry-failed\n"
+            "6 status . --expect-done\n");
+  const test::Environment last("SWEEP_SLURM_ROUND", "7");
+  EXPECT_THAT(run("report").out, Not(HasSubstr("resume")));
 }
 
-TEST(JobOptions, NameWhatTheFileAsksFor) {
-  SlurmTasks tasks;
+TEST_F(BatchScriptTest, IsSubmittedWithWhatTheFileAsksFor) {
+  SlurmTasks& tasks = options_.spec.cpu;
   tasks.partition = "gpu";
   tasks.time = "4:00:00";
   tasks.memory = "16G";
   tasks.gres = "gpu:2";
   tasks.cpus = 3;
   tasks.options = {"--exclusive"};
-  EXPECT_THAT(job_options("/runs/a", "a", "sweep-1", tasks),
-              ElementsAre("--job-name=a", "--comment=sweep-1", "--chdir=/runs/a", "--nodes=1", "--ntasks=1",
-                          "--partition=gpu", "--time=4:00:00", "--mem=16G", "--gres=gpu:2",
-                          "--cpus-per-task=3", "--exclusive"));
-}
-
-TEST(ArrayOptions, LimitHowManyRunAtOnceOnlyWhereThereAreMore) {
-  EXPECT_THAT(array_options("/runs/a", "cpu", 8, 8, 120), Contains("--array=0-7"));
-  EXPECT_THAT(array_options("/runs/a", "cpu", 9, 8, 120),
-              AllOf(Contains("--array=0-8%8"), Contains("--signal=B:USR2@120")));
+  run();
+  EXPECT_THAT(slurm_.calls("sbatch")[0],
+              AllOf(HasSubstr(" --job-name=a --comment=sweep-"),
+                    HasSubstr(" --nodes=1 --ntasks=1 --partition=gpu --time=4:00:00 --mem=16G --gres=gpu:2 "
+                              "--cpus-per-task=3 --exclusive "),
+                    HasSubstr(" --signal=B:USR2@120 ")));
 }
 
 TEST_F(BatchScriptTest, OpensItsOutputItselfWhereSlurmWouldChangeItsPath) {
   for (const char* name : {"50%A", "a\\b"}) {
-    script_.directory = folder_ / name;
-    EXPECT_EQ(output_option(script_.directory, "cpu-%A_%a"), "--output=/dev/null");
-    fs::create_directories(script_.directory / "slurm");
+    use_directory(name);
     const test::Environment job("SLURM_ARRAY_JOB_ID", "4"), task("SLURM_ARRAY_TASK_ID", "2");
-    const std::string there = "cd " + shell_command({script_.directory.string()}) + "\n";
-    const std::string text = worker_script(script_, "cpu", "sweep-1", {}, 1, 0);
-    EXPECT_EQ(run(text.substr(0, text.find("\n") + 1) + there + text.substr(text.find("\n") + 1)).out, "");
-    EXPECT_THAT(read_file(script_.directory / "slurm/cpu-4_2.out"), StartsWith("resume\n"));
+    EXPECT_EQ(run().out, "");
+    EXPECT_THAT(slurm_.calls("sbatch").back(), HasSubstr(" --output=/dev/null "));
+    EXPECT_THAT(read_file(options_.directory / "slurm/cpu-4_2.out"), StartsWith("resume\n"));
   }
-  EXPECT_EQ(output_option("/runs/it's $HOME", "cpu-%A_%a"), "--output=slurm/cpu-%A_%a.out");
 }
 
 // What the tasks of a run are given, and how much of a search is left for them.
@@ -219,24 +222,11 @@ class SlurmClientTest : public ::testing::Test {
   SlurmClient client_;
 };
 
-TEST_F(SlurmClientTest, PassesEveryWordAsItIs) {
-  const std::filesystem::path path = folder_.write("a b/$(touch x)'\".sh", "#!/bin/bash\n");
-  EXPECT_EQ(client_.submit({"--job-name=it's $HOME", "--chdir=/tmp"}, path.string()), "101");
-  EXPECT_THAT(slurm_.calls("sbatch")[0], HasSubstr("--job-name=it\\'s\\ \\$HOME"));
-  EXPECT_FALSE(std::filesystem::exists("x"));
-}
-
 TEST_F(SlurmClientTest, TellsWhatIsNotInstalled) {
   slurm_.remove("sbatch");
   const test::Environment path("PATH", folder_.path().string());
   const std::string message = test::message_of<ConfigError>([&] { client_.submit({}, script()); });
   EXPECT_THAT(message, HasSubstr("sbatch: not installed, or not in PATH"));
-}
-
-TEST_F(SlurmClientTest, TellsWhatSlurmRefuses) {
-  slurm_.fail("sbatch", "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
-  EXPECT_EQ(test::message_of<ConfigError>([&] { client_.submit({}, script()); }),
-            "sbatch: error: Batch job submission failed: Invalid partition name specified");
 }
 
 TEST_F(SlurmClientTest, TellsAllThatSlurmSaysInSeveralLines) {
@@ -251,26 +241,10 @@ TEST_F(SlurmClientTest, TellsAllThatSlurmSaysInSeveralLines) {
             "squeue:\n  slurm_load_jobs error: Connection refused\n  See status.example");
 }
 
-TEST_F(SlurmClientTest, KnowsASlurmThatDoesNotAnswerFromOneThatRefuses) {
-  slurm_.fail("squeue", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n");
-  EXPECT_THROW(client_.tasks({"1"}), SlurmUnreachable);
-  slurm_.fail("sbatch",
-              "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n");
-  EXPECT_THROW(client_.submit({}, script()), SlurmUnreachable);
-}
-
 TEST_F(SlurmClientTest, EndsAProgramThatHangs) {
   slurm_.hang("squeue");
   SlurmClient impatient(std::chrono::milliseconds(200));
   EXPECT_THROW(impatient.tasks({"1"}), SlurmUnreachable);
-}
-
-TEST_F(SlurmClientTest, ReadsTasks) {
-  slurm_.set_queue(
-      "7|0|RUNNING|None\n7|1|PENDING|Resources\n8|N/A|PENDING|Dependency\n9|0|FAILED|NonZeroExitCode\n");
-  EXPECT_THAT(client_.tasks({"7", "8"}),
-              ElementsAre(SlurmTask{"7", "0", "RUNNING", "None"}, SlurmTask{"7", "1", "PENDING", "Resources"},
-                          SlurmTask{"8", "", "PENDING", "Dependency"}));
 }
 
 TEST_F(SlurmClientTest, TakesJobsThatSlurmHasForgottenForGone) {
@@ -292,11 +266,6 @@ TEST_F(SlurmClientTest, AsksOnceAMinuteForWhoLooksAgainAndAgain) {
   }
   EXPECT_EQ(slurm_.calls("squeue").size(), 2u) << "nor one that does not answer more often";
   EXPECT_TRUE(client_.recent_tasks({}).known) << "of other jobs";
-}
-
-TEST_F(SlurmClientTest, ReadsTheLargestArray) {
-  slurm_.set_max_array_size(37);
-  EXPECT_EQ(client_.max_array_size(), 37u);
 }
 
 TEST(SlurmState, IsAliveUnlessItIsKnownToHaveEnded) {
