@@ -18,6 +18,7 @@ namespace {
 using google::protobuf::MessageLite;
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
+constexpr std::uint32_t kLargest = 1 << 30;
 
 // Room for one descriptor.
 struct Control {
@@ -76,7 +77,7 @@ bool MessageSocket::parse_next(MessageLite& message) {
   const std::size_t have = received_.size() - parsed_;
   std::uint32_t length = 0;
   if (have >= kLengthBytes) std::memcpy(&length, received_.data() + parsed_, kLengthBytes);
-  if (length > largest_) throw DataError("a message between a sweep and its worker is damaged");
+  if (length > kLargest) throw DataError("a message between a sweep and its worker is damaged");
   if (have < kLengthBytes || have - kLengthBytes < length) {
     // Only now, so that a buffer of many small messages is moved once.
     received_.erase(0, parsed_);

@@ -18,11 +18,11 @@ namespace sweep {
 /// One end of a connection; owns its socket. Not thread-safe.
 ///
 /// Framing: the length of the serialized message as 4 bytes in the order of the machine, then the message.
+/// One of more than a gibibyte counts as damaged.
 class MessageSocket {
  public:
-  /// Takes ownership of `fd`. `largest`: limit for a received message, in bytes; a longer one counts as
-  /// damaged.
-  explicit MessageSocket(int fd, std::size_t largest = std::size_t{1} << 30) : fd_(fd), largest_(largest) {}
+  /// Takes ownership of `fd`.
+  explicit MessageSocket(int fd) : fd_(fd) {}
   ~MessageSocket();
   MessageSocket(const MessageSocket&) = delete;
   MessageSocket& operator=(const MessageSocket&) = delete;
@@ -55,7 +55,6 @@ class MessageSocket {
   bool parse_next(google::protobuf::MessageLite& message);
 
   int fd_;
-  std::size_t largest_;
   int descriptor_ = -1;
   std::string received_;    // bytes that have arrived
   std::size_t parsed_ = 0;  // bytes of received_ that belong to messages already returned

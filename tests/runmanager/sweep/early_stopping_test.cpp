@@ -38,16 +38,12 @@ TEST_F(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
   EXPECT_EQ(check_directory(options.logdir / "small").damaged(), 0u);
 }
 
-TEST_F(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
+TEST_F(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndContinuesARunWithoutIt) {
   Sweep sweep = small_sweep();
   sweep.runs.resize(1);
   run(sweep);
-  const std::string kept = read_file(path(kFirst) / "run.json");
   sweep.runs[0].evaluate_first = true;
-  run(sweep);
-  EXPECT_EQ(read_file(path(kFirst) / "run.json"), kept);
-  EXPECT_THAT(terminal_output, HasSubstr("has no epoch 0, which evaluate_first asks for"));
-  sweep.runs[0].epochs = 3;  // continues, still without
+  sweep.runs[0].epochs = 3;  // continues without
   sweep.runs[0].resolved["epochs"] = 3;
   EXPECT_FALSE(run(sweep).runs[0].untrained);
   options.fresh = true;
@@ -278,14 +274,6 @@ TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
                 fs::copy_options::overwrite_existing);
   report = check_directory(whole.directory);
   EXPECT_THAT(fsck_text(report), HasSubstr("but run.json calls " + std::to_string(best) + " the best"));
-}
-
-TEST_F(EarlyStopping, AFinishedRunIsKeptWhenItsBestEpochIsAskedForLater) {
-  const SweepOutcome stopped = start("runs", sweep());
-  const std::string kept = read_file(run_directory(stopped) / "run.json");
-  start("runs", sweep({"checkpoint=best", "evaluate_first=true"}));
-  EXPECT_EQ(read_file(run_directory(stopped) / "run.json"), kept);
-  EXPECT_FALSE(fs::exists(run_directory(stopped) / "best.safetensors"));
 }
 
 TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {

@@ -12,8 +12,6 @@ namespace sweep::message_socket_test {
 
 using Arrived = MessageSocket::Arrived;
 
-constexpr std::size_t kLargest = 1 << 20;
-
 class Messages : public testing::Test {
  protected:
   Messages() : Messages(ends()) {}
@@ -40,7 +38,7 @@ class Messages : public testing::Test {
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.fds) != 0) throw IoError("no sockets");
     return ends;
   }
-  explicit Messages(Ends ends) : ours_(ends.fds[0]), theirs_(ends.fds[1], kLargest) {}
+  explicit Messages(Ends ends) : ours_(ends.fds[0]), theirs_(ends.fds[1]) {}
 };
 
 TEST_F(Messages, ThatCannotBeSentEndTheConnectionForBothEnds) {
@@ -107,7 +105,7 @@ TEST_F(Messages, CarryADescriptorThatStaysOpenWithTheReceiver) {
 }
 
 TEST_F(Messages, MayBeLargerThanWhatASocketHolds) {
-  message.set_epoch(std::string(kLargest - 100, 'x'));
+  message.set_epoch(std::string(1'000'000, 'x'));
   std::thread sender([&] { EXPECT_TRUE(ours_.send(message)); });
   EXPECT_TRUE(theirs_.receive(got));
   sender.join();
@@ -141,7 +139,7 @@ TEST_F(Messages, CutOffAtTheEndAreNone) {
 TEST_F(Messages, DamagedOnesAreErrors) {
   send_raw(framed(3, "\xff\xff\xff"));
   EXPECT_THROW(theirs_.poll(got), DataError);
-  send_raw(framed(kLargest + 1, ""));  // Nobody waits for so much.
+  send_raw(framed((1 << 30) + 1, ""));  // Nobody waits for so much.
   EXPECT_THROW(theirs_.receive(got), DataError);
 }
 
