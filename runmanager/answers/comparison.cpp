@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_metric.h"
 
@@ -73,13 +74,12 @@ bool belongs_to(const std::string& setting, const std::string& key) {
 }
 
 std::string machine_of(const RunRecord& run) {
-  if (!run.provenance.contains("machine")) return "";
-  const auto& machine = run.provenance.at("machine");
-  if (!machine.is_object()) return "";
+  const nlohmann::ordered_json* const machine = find_at(run.provenance, "machine");
+  if (machine == nullptr || !machine->is_object()) return "";
   // A record that somebody changed may have any value there.
-  const auto text = [&machine](const char* key) {
-    const auto found = machine.find(key);
-    return found != machine.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto text = [machine](const char* key) {
+    const auto* const found = find_at(*machine, key);
+    return found != nullptr && found->is_string() ? found->get<std::string>() : "";
   };
   return text("host") + ", " + text("processor");
 }

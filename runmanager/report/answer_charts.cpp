@@ -55,7 +55,6 @@ void add_goals(const ReportData& data, Charts& charts) {
   }
   if (table.rows.size() < 2) return;
   add_chart(charts, "goals", fmt::format("{} against {} of {} runs", y.name, x.name, table.rows.size()),
-            {{"goals", "goals"}},
             {{"run", "label"}, {axis_title(x), "xText"}, {axis_title(y), "yText"}, {"front", "front"}},
             {{"xTitle", axis_title(x)},
              {"yTitle", axis_title(y)},
@@ -87,7 +86,6 @@ void add_effects(const ReportData& data, Charts& charts) {
   }
   const char* const share = metric.unit == MetricUnit::kShare ? "share" : "";
   add_chart(charts, "effects", fmt::format("mean {} of each value of each setting", metric.name),
-            {{"levels", "levels"}},
             {{"setting", "setting"},
              {"value", "value"},
              {"mean", "text"},
@@ -137,7 +135,7 @@ void add_comparison(const ReportData& data, Charts& charts) {
   const std::string title =
       axis_title(metric) + (metric.key == kEpochSeconds ? ", median without the first" : "");
   add_chart(charts, "comparison", fmt::format("{} of {} pairs of runs", metric.name, row),
-            {{"pairs", "pairs"}}, {{"runs", "label"}, {"on", "side"}, {title, "text"}}, {{"title", title}});
+            {{"runs", "label"}, {"on", "side"}, {title, "text"}}, {{"title", title}});
   if (all > row) charts.remarks.push_back(fmt::format("The comparison shows {} of {} pairs.", row, all));
   charts.tables["pairs"] = std::move(table);
 }
@@ -179,7 +177,7 @@ void add_times(const ReportData& data, Charts& charts) {
       table.rows.push_back({run, run_label(data, run, true), human_seconds(total), parts[i].first,
                             parts[i].second, human_seconds(parts[i].second), i});
   }
-  add_chart(charts, "times", "where the time of each run went", {{"parts", "parts"}},
+  add_chart(charts, "times", "where the time of each run went",
             {{"run", "label"}, {"part", "part"}, {"time", "text"}, {"of", "total"}});
   charts.tables["parts"] = std::move(table);
 }

@@ -8,8 +8,8 @@
 namespace sweep {
 
 /// Adds the chart that charts/KIND.json describes, with these values for its signals. For the others see
-/// Chart.
-Chart& add_chart(Charts& charts, const std::string& kind, std::string summary, nlohmann::ordered_json data,
+/// Chart. Its tables are still to be added.
+Chart& add_chart(Charts& charts, const std::string& kind, std::string summary,
                  std::vector<std::array<std::string, 3>> columns,
                  const nlohmann::ordered_json& signals = nlohmann::ordered_json::object());
 

@@ -63,8 +63,8 @@ Json spec_of(const std::string& kind, const Json& signals) {
 }  // namespace
 
 void to_json(Json& json, const Chart& chart) {
-  json = {{"id", chart.id},     {"kind", chart.kind}, {"title", chart.title},    {"summary", chart.summary},
-          {"spec", chart.spec}, {"data", chart.data}, {"columns", chart.columns}};
+  json = {{"id", chart.id},           {"kind", chart.kind}, {"title", chart.title},
+          {"summary", chart.summary}, {"spec", chart.spec}, {"columns", chart.columns}};
 }
 
 Json& named(Json& list, const std::string& name) {
@@ -74,13 +74,12 @@ Json& named(Json& list, const std::string& name) {
   return list.emplace_back(Json{{"name", name}});
 }
 
-Chart& add_chart(Charts& charts, const std::string& kind, std::string summary, Json data,
+Chart& add_chart(Charts& charts, const std::string& kind, std::string summary,
                  std::vector<std::array<std::string, 3>> columns, const Json& signals) {
   return charts.charts.emplace_back(Chart{.id = kind,
                                           .kind = kind,
                                           .summary = std::move(summary),
                                           .spec = spec_of(kind, signals),
-                                          .data = std::move(data),
                                           .columns = std::move(columns)});
 }
 
@@ -98,9 +97,11 @@ Charts charts_of(const ReportData& data) {
 
 Json complete_spec(const Chart& chart, const Charts& charts) {
   Json spec = chart.spec;
-  for (const auto& [name, of_model] : chart.data.items()) {
-    const ChartTable& table = charts.tables.at(of_model);
-    Json& values = named(spec.at("data"), name)["values"] = Json::array();
+  for (Json& data : spec.at("data")) {
+    const auto found = charts.tables.find(data.at("name"));
+    if (data.contains("source") || found == charts.tables.end()) continue;
+    const ChartTable& table = found->second;
+    Json& values = data["values"] = Json::array();
     for (const auto& row : table.rows) {
       Json& object = values.emplace_back(Json::object());
       for (std::size_t i = 0; i < table.columns.size(); ++i) object[table.columns[i]] = row[i];

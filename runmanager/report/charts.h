@@ -17,8 +17,8 @@ struct Chart {
   std::string kind;        // charts/KIND.json is what it is made of, and KIND the part of the page it is in
   std::string title = {};  // "" if there is no other of its kind
   std::string summary;     // what a screen reader says of it
-  nlohmann::ordered_json spec = {};  // for Vega, without the data
-  nlohmann::ordered_json data = {};  // names in the specification: names in Charts::tables
+  /// For Vega, without the values of its data: those are tables with the same names.
+  nlohmann::ordered_json spec = {};
   /// The chart as a table, made of the last of its tables: titles, and the names of the columns there.
   /// "share": numbers are shown in percent.
   std::vector<std::array<std::string, 3>> columns = {};

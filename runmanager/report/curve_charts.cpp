@@ -230,7 +230,6 @@ void add_curves(const ReportData& data, Charts& charts) {
     }
     Chart& chart =
         add_chart(charts, "curves", fmt::format("{} by {}, {} lines", title, position, series.size()),
-                  {{"series", "series"}, {"points", "points"}},
                   {{"run", "label"},
                    {"part", "part"},
                    {position, "epoch"},

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "core/json/json_text.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
@@ -168,12 +169,15 @@ std::vector<const Metric*> shown_metrics(const ReportData& data) {
   return metrics;
 }
 
-const Json& member(const Json& object, const char* key) {
+// The value at a path of find_at(), or null: a record that somebody changed may lack anything.
+const Json& member(const Json& json, std::string_view path) {
   static const Json kNone;
-  return object.is_object() && object.contains(key) ? object.at(key) : kNone;
+  const Json* const found = find_at(json, path);
+  return found != nullptr ? *found : kNone;
 }
 
-std::string text_of(const Json& value) {
+std::string text_of(const Json& json, std::string_view path) {
+  const Json& value = member(json, path);
   if (value.is_string()) return value.get<std::string>();
   return value.is_null() ? "" : compact_json_text(value);
 }
@@ -192,44 +196,41 @@ struct Facts {
 
 std::string machine_text(const Json& machine) {
   if (!machine.is_object()) return "";
-  std::string text = text_of(member(machine, "processor"));
+  std::string text = text_of(machine, "processor");
   if (const Json& cores = member(machine, "cores"); cores.is_number())
     text += fmt::format(", {} cores", cores.dump());
   if (const Json& memory = member(machine, "memory_bytes"); memory.is_number())
     text += fmt::format(", {:.1f} GiB memory", memory.get<double>() / (1 << 30));
-  return text + ", " + text_of(member(machine, "system"));
+  return text + ", " + text_of(machine, "system");
 }
 
 void add_files(const std::string& title, const Json& files, Facts& facts) {
   for (const Json& file : files)
-    facts.add(title, fmt::format("{}  {}", text_of(member(file, "sha256")),
-                                 fs::path(text_of(member(file, "path"))).filename().string()));
+    facts.add(title, fmt::format("{}  {}", text_of(file, "sha256"),
+                                 fs::path(text_of(file, "path")).filename().string()));
 }
 
 void add_run(const RunRecord& run, Facts& facts) {
   const Json& provenance = run.provenance;
   if (provenance.empty()) return;
   // A program's own numbers are not those of this engine.
-  const std::string numerics = text_of(member(provenance, "numerics"));
-  facts.add("Program",
-            fmt::format("{} {}, revision {}, {}{}", text_of(member(provenance, "program")),
-                        text_of(member(provenance, "version")), text_of(member(provenance, "revision")),
-                        numerics.empty() ? "" : "numerics " + numerics + ", ",
-                        text_of(member(provenance, "compiler"))));
-  facts.add("Command", text_of(member(provenance, "command")));
+  const std::string numerics = text_of(provenance, "numerics");
+  facts.add("Program", fmt::format("{} {}, revision {}, {}{}", text_of(provenance, "program"),
+                                   text_of(provenance, "version"), text_of(provenance, "revision"),
+                                   numerics.empty() ? "" : "numerics " + numerics + ", ",
+                                   text_of(provenance, "compiler")));
+  facts.add("Command", text_of(provenance, "command"));
   const Json& machine = member(provenance, "machine");
   facts.add("Machine", machine_text(machine));
   for (const Json& device : member(machine, "devices"))
-    facts.add("Device",
-              fmt::format("{}: {}, {}", text_of(member(device, "device")),
-                          text_of(member(device, "description")), text_of(member(device, "software"))));
-  facts.add("Data", text_of(member(member(provenance, "dataset"), "name")));
-  add_files("Data, SHA-256", member(member(provenance, "dataset"), "files"), facts);
+    facts.add("Device", fmt::format("{}: {}, {}", text_of(device, "device"), text_of(device, "description"),
+                                    text_of(device, "software")));
+  facts.add("Data", text_of(provenance, "dataset.name"));
+  add_files("Data, SHA-256", member(provenance, "dataset.files"), facts);
   add_files("Input, SHA-256", member(provenance, "inputs"), facts);
-  const Json& git = member(provenance, "git");
-  if (const std::string commit = text_of(member(git, "commit")); !commit.empty())
+  if (const std::string commit = text_of(provenance, "git.commit"); !commit.empty())
     facts.add("Git commit",
-              commit + (member(git, "changed") == true ? ", with the changes of git.diff" : ""));
+              commit + (member(provenance, "git.changed") == true ? ", with the changes of git.diff" : ""));
 }
 
 // Adds when the first run started and the last one ended, and how long all took together.
@@ -329,7 +330,7 @@ ChartTable sweep_files(const ReportData& data) {
   for (Json file : data.files) {
     if (file.is_null()) continue;
     for (const char* key : {"runs", "provenance"}) file.erase(key);
-    files.rows.push_back({text_of(member(file, "name")), json_text(file)});
+    files.rows.push_back({text_of(file, "name"), json_text(file)});
   }
   return files;
 }

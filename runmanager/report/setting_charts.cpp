@@ -134,8 +134,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
   axes.push_back(metric_axis(data, metric, runs));
   add_values(axes, lines);
   Chart& chart =
-      add_chart(charts, "coordinates", fmt::format("{} runs across {} axes", runs.size(), axes.size()),
-                {{"axes", "axes"}, {"runs", "lines"}}, {},
+      add_chart(charts, "coordinates", fmt::format("{} runs across {} axes", runs.size(), axes.size()), {},
                 {{"better", data.goals[0].largest_is_best ? "larger" : "smaller"}});
   const Json models = std::exchange(chart.spec.at("axes"), Json::array());
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -149,7 +148,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
     chart.spec.at("scales").push_back(
         {{"name", name},
          {"type", axis.scale},
-         {"domain", has_places ? places_of(axis) : Json{{"data", "runs"}, {"field", name}}},
+         {"domain", has_places ? places_of(axis) : Json{{"data", "lines"}, {"field", name}}},
          {"range", {{{"signal", "height"}}, 0}},
          {"zero", false},
          {"nice", true},
@@ -193,10 +192,9 @@ void add_search(const ReportData& data, Charts& charts) {
                                          goal.largest_is_best ? "below" : "above", *worst));
   }
   add_chart(charts, "progress", fmt::format("{} of {} trials, and the best so far", metric.name, runs.size()),
-            {{"trials", "trials"}},
             {{"trial", "trial"}, {"settings", "label"}, {"result", "text"}, {"ended", "ended"}}, signals);
   if (data.importances) {
-    add_chart(charts, "importances", "importance of each setting", {{"settings", "importances"}},
+    add_chart(charts, "importances", "importance of each setting",
               {{"setting", "setting"}, {"importance", "text"}, {"best trials have", "best"}});
     ChartTable table{{"row", "setting", "share", "text", "best", "may_be_chance"}};
     for (const Importance& setting : data.importances->settings)
@@ -210,9 +208,8 @@ void add_search(const ReportData& data, Charts& charts) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const ChartAxis& axis = axes[i];
     signals["field"] = axis_name(i);
-    Chart& chart =
-        add_chart(charts, "slice", fmt::format("{} by {}", metric.name, axis.title), {{"trials", "trials"}},
-                  {{axis.title, axis_name(i)}, {"result", "text"}, {"trial", "trial"}}, signals);
+    Chart& chart = add_chart(charts, "slice", fmt::format("{} by {}", metric.name, axis.title),
+                             {{axis.title, axis_name(i)}, {"result", "text"}, {"trial", "trial"}}, signals);
     chart.id += fmt::format("-{}", i);
     chart.title = axis.title;
     Json& scale = named(chart.spec.at("scales"), "x");
@@ -245,7 +242,6 @@ void add_schedules(const ReportData& data, Charts& charts) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::string name = axis_name(i);
     Chart& chart = add_chart(charts, "schedule", fmt::format("{} over the epochs", keys[i]),
-                             {{"schedules", "schedules"}},
                              {{"run", "label"}, {"from epoch", "epoch"}, {keys[i], name}}, {{"field", name}});
     chart.id += fmt::format("-{}", i);
     chart.title = keys[i];

@@ -29,18 +29,8 @@ const Charts = (() => {
       rule: {stroke: soft},
       symbol: {fill: category[0], stroke: style("--card"), strokeWidth: 0.8},
       style: {halo: {fill: style("--card"), stroke: style("--card"), strokeWidth: 4, strokeJoin: "round"}},
-      range: {category, ramp: ramp(), ordinal: interpolated(many)},
+      range: {category, ramp: ramp(), ordinal: {scheme: many, count: 24}},
     };
-  }
-
-  // 24 colours on the way through `stops`, for scales of many values.
-  function interpolated(stops) {
-    const parse = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
-    return Array.from({length: 24}, (_, i) => {
-      const place = i / 23 * (stops.length - 1), at = Math.min(Math.floor(place), stops.length - 2), part = place - at;
-      const from = parse(stops[at]), to = parse(stops[at + 1]);
-      return "#" + from.map((x, k) => Math.round(x + (to[k] - x) * part).toString(16).padStart(2, "0")).join("");
-    });
   }
 
   // From the ninth on, numbers are; words only where there are no colours left.
@@ -50,6 +40,9 @@ const Charts = (() => {
     return table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]])));
   }
 
+  // The names of the tables, `tables` by their names, that are the chart's data.
+  const tablesOf = (chart, tables) =>
+      chart.spec.data.filter(({name, source}) => !source && tables[name]).map(({name}) => name);
   const named = (list, name) => list.find((item) => item.name === name);
   function tip(event, value) {
     const box = document.getElementById("tip");
@@ -90,5 +83,5 @@ const Charts = (() => {
     Object.assign(vegaModules["vega-dataflow"].transforms, vegaModules["vega-transforms"],
                   vegaModules["vega-view-transforms"], vegaModules["vega-encode"]);
   }
-  return {draw, named, objects, views, category, ramp, tellsByOrder};
+  return {draw, named, objects, tablesOf, views, category, ramp, tellsByOrder};
 })();

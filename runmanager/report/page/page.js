@@ -32,7 +32,7 @@
 
   // Copies, since Vega adds its own marks to the rows.
   const dataOf = (chart) =>
-      Object.fromEntries(Object.entries(chart.data).map(([name, table]) => [name, tables[table].map((row) => ({...row}))]));
+      Object.fromEntries(Charts.tablesOf(chart, tables).map((name) => [name, tables[name].map((row) => ({...row}))]));
 
   function addChart(chart) {
     const section = byId(chart.kind), box = element("div", {className: "canvas", id: `chart-${chart.id}`});
@@ -99,7 +99,7 @@
     }
     if (chart.kind !== "coordinates") return;
     view.data("brush", brush.map((part) => ({...part})));
-    view.addDataListener("runs", (_, rows) => {
+    view.addDataListener("lines", (_, rows) => {
       // Kept for when the chart is drawn again.
       brush = view.data("brush").map(({unit, fields, values, low, high}) => ({unit, fields, values, low, high}));
       Selection.choose("brush", brush.length ? new Set(rows.filter((row) => !row.missed).map((row) => row.run)) : null);

@@ -27,7 +27,7 @@ const Tables = (() => {
 
   // What a chart shows. `tables`: all those of the model.
   function ofChart(chart, tables) {
-    let rows = tables[Object.values(chart.data).at(-1)];
+    let rows = tables[Charts.tablesOf(chart, tables).at(-1)];
     if (chart.kind === "effects") rows = rows.filter((row) => row.level);
     if (chart.kind === "curves") {
       const label = new Map(tables.series.map((row) => [row.series, row.label])), {value} = Charts.named(chart.spec.signals, "measure");

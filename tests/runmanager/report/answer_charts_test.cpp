@@ -44,7 +44,7 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
   EXPECT_THAT(shown.column("lines", "axis0"), ElementsAre(0.1, 0.001, 0.01));
   EXPECT_EQ(shown.scale(0).at("type"), "point");
   EXPECT_EQ(shown.scale(0).at("domain"), (Json{0.001, 0.01, 0.1}));
-  EXPECT_EQ(shown.scale(1).at("domain"), (Json{{"data", "runs"}, {"field", "axis1"}}));
+  EXPECT_EQ(shown.scale(1).at("domain"), (Json{{"data", "lines"}, {"field", "axis1"}}));
   EXPECT_EQ(shown.scale(1).at("reverse"), true);
   EXPECT_EQ(shown.scale(2).at("reverse"), false);
   EXPECT_EQ(shown.chart("coordinates").spec.at("axes").back().at("format"), ".3~%");

@@ -24,7 +24,7 @@ class Searched(Page):
             with self.subTest(f"{width} pixels, {scheme}"):
                 self.show(self.folder / "s/report.html", width, scheme)
                 self.check(self.CHARTS)
-        rows = self.browser.evaluate("return Charts.views.get('importances').data('settings').map(row => row.setting)")
+        rows = self.browser.evaluate("return Charts.views.get('importances').data('importances').map(row => row.setting)")
         self.assertEqual(rows[0], "lr")
         values = self.browser.evaluate("return Charts.views.get('progress').data('trials').map(row => [row.value, row.best, row.ended])")
         best = None
@@ -83,7 +83,7 @@ class Whole(Page):
         self.assertEqual(self.text("#count"), "1 of 3 runs")
         self.browser.evaluate("document.querySelector('#focus-bar button').click()")
         self.assertEqual(self.text("#count"), "3 runs")
-        self.assertEqual(self.browser.evaluate("return Tables.ofChart({kind: 'effects', data: {levels: 'levels'}, columns: [['mean', 'text', ''], "
+        self.assertEqual(self.browser.evaluate("return Tables.ofChart({kind: 'effects', spec: {data: [{name: 'levels'}]}, columns: [['mean', 'text', ''], "
                                                "['95 % from', 'low', 'share'], ['to', 'high', 'share']]}, {levels: [{level: true, text: "
                                                "'50.00%', low: 0.4, high: null}]}).textContent"), "mean95 % fromto50.00%40.00%–")
 
