@@ -183,6 +183,15 @@ std::vector<std::string> long_options(const CLI::App& command) {
   return names;
 }
 
+void refuse_given(std::initializer_list<GivenOption> options, std::string_view reason,
+                  const std::string& subject) {
+  for (const auto& [name, is_given] : options) {
+    if (is_given)
+      throw ConfigError(subject.empty() ? fmt::format("{}: {}", name, reason)
+                                        : fmt::format("{}: {} {}", subject, name, reason));
+  }
+}
+
 int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
                      const std::string& program) {
   if (words.empty()) throw ConfigError(kShortHelp);

@@ -3,9 +3,11 @@
 
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,16 @@ std::function<CommandAction(CLI::App&)> command_with(int (*run)(const Options& o
     return [options, run](const auto&) { return run(*options); };
   };
 }
+
+/// An option, and whether a line has it.
+struct GivenOption {
+  const char* name;
+  bool is_given;
+};
+/// Throws ConfigError, "SUBJECT: --name REASON", for the first of `options` that is given: one that would
+/// change nothing is a mistake. `subject` may be empty.
+void refuse_given(std::initializer_list<GivenOption> options, std::string_view reason,
+                  const std::string& subject = "");
 
 /// The command of a line whose first word is a sweep file or an option.
 inline constexpr const char* kDefaultCommand = "run";

@@ -1,7 +1,5 @@
 #include "tools/output.h"
 
-#include <iostream>
-
 #include "core/base/printable.h"
 #include "runmanager/text/json_output.h"
 

@@ -1,17 +1,38 @@
-// What commands print on stdout: JSON, and tables in the form that was asked for.
+// What commands print on stdout: JSON, and tables in the form that was asked for; and options of several
+// commands.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
 
 namespace sweep {
 
 /// Prints `json` with an indent of two and a newline at the end. Bytes that are not UTF-8, which texts from
 /// files may have, are replaced.
 void print_json(const nlohmann::ordered_json& json);
+
+/// Prints what `format` asks for: json(), text(), or the tables of tables().
+template <typename Json, typename Text, typename Tables>
+void print_as(TableFormat format, const Json& json, const Text& text, const Tables& tables) {
+  if (format == TableFormat::kJson)
+    print_json(json());
+  else if (format == TableFormat::kText)
+    std::cout << text() << std::flush;
+  else
+    std::cout << formatted_tables(tables(), format, stdout_unicode()) << std::flush;
+}
+
+/// Adds an option for a whole number from `least` to `most`.
+template <typename Number>
+CLI::Option* add_count(CLI::App& app, const std::string& name, Number& value, const std::string& help,
+                       int least, int most) {
+  return app.add_option(name, value, help)->type_name("N")->check(CLI::Range(least, most));
+}
 
 /// Adds --format, and --json for the same as --format json. `format` is set while the command line is read
 /// and has to live until then.

@@ -12,9 +12,8 @@
 namespace sweep {
 
 struct Answer {
-  std::string goal;             // the key of its metric
   std::string text;             // the tables with their explanations; ends with a newline
-  nlohmann::ordered_json json;  // everything; null for what is not known
+  nlohmann::ordered_json json;  // everything, with the key of the goal's "metric"; null for what is not known
   std::vector<TextTable> tables;
 };
 

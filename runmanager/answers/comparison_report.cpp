@@ -71,33 +71,32 @@ std::string change_text(const ComparedPair& pair, const Metric& metric) {
   return base && other ? difference_text(*other - *base, metric) : "-";
 }
 
+std::string notes_text(const ComparedPair& pair) { return fmt::format("{}", fmt::join(pair.notes, "; ")); }
+
 TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
   const Metric& metric = *comparison.metric;
+  const std::vector<ComparedPair>& pairs = value.pairs;
   TextTable table;
-  const bool notes =
-      std::ranges::any_of(value.pairs, [](const ComparedPair& pair) { return !pair.notes.empty(); });
-  for (const auto& [key, text] : value.pairs.front().settings) table.add_column(key, false);
+  for (std::size_t i = 0; i < pairs.front().settings.size(); ++i)
+    table.add_column({.title = pairs.front().settings[i].first, .right_aligned = false}, pairs,
+                     [i](const ComparedPair& pair) { return pair.settings[i].second; });
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
-  for (const std::string& title : {base, other, is_speed(metric) ? base + " / " + other : "difference"})
-    table.add_column(title);
+  const auto timed = [&metric](const std::optional<double>& number, int jobs) {
+    return (jobs > 1 && is_time(metric) ? "~" : "") + metric_text(metric, number, "-");
+  };
+  table.add_column({.title = base}, pairs,
+                   [&](const ComparedPair& pair) { return timed(pair.metric.base, pair.jobs.base); });
+  table.add_column({.title = other}, pairs,
+                   [&](const ComparedPair& pair) { return timed(pair.metric.other, pair.jobs.other); });
+  table.add_column({.title = is_speed(metric) ? base + " / " + other : "difference"}, pairs,
+                   [&](const ComparedPair& pair) { return change_text(pair, metric); });
   for (const Times& times : kTimes)
-    table.columns.push_back({.title = times.title, .importance = times.importance});
-  table.columns.push_back({.title = "largest loss difference", .importance = 40});
-  if (notes) table.add_column("but");
-  for (const ComparedPair& pair : value.pairs) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    for (const auto& [key, text] : pair.settings) row.push_back(text);
-    const auto& [base_value, other_value] = pair.metric;
-    for (const auto& [number, jobs] :
-         {std::pair(base_value, pair.jobs.base), {other_value, pair.jobs.other}}) {
-      const bool is_marked = jobs > 1 && is_time(metric);
-      row.push_back((is_marked ? "~" : "") + metric_text(metric, number, "-"));
-    }
-    row.push_back(change_text(pair, metric));
-    for (const Times& times : kTimes) row.push_back(both(pair.*times.of_pair));
-    row.push_back(curves_text(pair.curves));
-    if (notes) row.push_back(fmt::format("{}", fmt::join(pair.notes, "; ")));
-  }
+    table.add_column({.title = times.title, .importance = times.importance}, pairs,
+                     [&](const ComparedPair& pair) { return both(pair.*times.of_pair); });
+  table.add_column({.title = "largest loss difference", .importance = 40}, pairs,
+                   [](const ComparedPair& pair) { return curves_text(pair.curves); });
+  if (std::ranges::any_of(pairs, [](const ComparedPair& pair) { return !pair.notes.empty(); }))
+    table.add_column({.title = "but"}, pairs, notes_text);
   return table;
 }
 
@@ -211,7 +210,7 @@ std::string comparison_csv(const Comparison& comparison) {
       }
       row.insert(row.end(),
                  {pair.curves.same_bits ? "true" : "false", csv_number(pair.curves.largest_loss_difference),
-                  std::to_string(jobs_of(pair)), fmt::format("{}", fmt::join(pair.notes, "; "))});
+                  std::to_string(jobs_of(pair)), notes_text(pair)});
     }
   }
   return formatted_table(table, TableFormat::kCsv, true);
@@ -242,19 +241,17 @@ std::string comparison_text(const Comparison& comparison, TableFormat format, bo
     return is_text ? text : format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
   };
   std::string text;
-  std::vector<std::string> left_out;
   for (const ComparedValue& value : comparison.values) {
     if (is_text)
       text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
                           comparison.metric->key);
     if (!value.pairs.empty()) {
-      TextTable table = pairs_table(comparison, value);
-      if (is_text && width > 0) left_out = table.fit(width);
-      text += formatted_table(table, format, unicode) + "\n";
+      const TextTable table = pairs_table(comparison, value);
+      text +=
+          (is_text ? fitted_table(table, width, unicode) : formatted_table(table, format, unicode)) + "\n";
     }
     text += escaped(sentence(comparison, value)) + "\n\n";
   }
-  text += not_shown_text(left_out);
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");
   if (text.ends_with("\n\n")) text.pop_back();
   return text;

@@ -79,15 +79,14 @@ TextTable levels_table(const Effects& effects) {
 
 TextTable front_table(const Effects& effects) {
   TextTable table;
-  for (const auto& [key, value] : effects.front[0].settings) table.add_column(key, false);
-  for (const std::string_view title : {effects.goal.metric->key, std::string_view("time")})
-    table.add_column(std::string(title));
-  for (const FrontRun& run : effects.front) {
-    std::vector<std::string> row;
-    for (const auto& [key, value] : run.settings) row.push_back(value);
-    row.insert(row.end(), {metric_text(*effects.goal.metric, run.metric), human_seconds(run.run_seconds)});
-    table.rows.push_back(std::move(row));
-  }
+  for (std::size_t i = 0; i < effects.front[0].settings.size(); ++i)
+    table.add_column({.title = effects.front[0].settings[i].first, .right_aligned = false}, effects.front,
+                     [i](const FrontRun& run) { return run.settings[i].second; });
+  const Metric& metric = *effects.goal.metric;
+  table.add_column({.title = std::string(metric.key)}, effects.front,
+                   [&](const FrontRun& run) { return metric_text(metric, run.metric); });
+  table.add_column({.title = "time"}, effects.front,
+                   [](const FrontRun& run) { return human_seconds(run.run_seconds); });
   return table;
 }
 
@@ -175,7 +174,7 @@ Answer answer_of(const Effects& effects, TableFormat format, bool unicode) {
   std::vector<TextTable> tables = {shares_table(effects, format, unicode), levels_table(effects)};
   if (!effects.front.empty()) tables.push_back(front_table(effects));
   std::string text = effects_text(effects, tables, unicode);
-  return {std::string(effects.goal.metric->key), std::move(text), effects_json(effects), std::move(tables)};
+  return {std::move(text), effects_json(effects), std::move(tables)};
 }
 
 }  // namespace sweep

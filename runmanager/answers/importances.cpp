@@ -212,11 +212,10 @@ Answer answer_of(const Importances& importances, TableFormat format, bool unicod
     table.rows.push_back({setting.key, setting.best, share_cell(setting.share, format),
                           std::to_string(setting.trials), setting.may_be_chance ? "maybe" : "no"});
   std::string text = fmt::format(
-      "Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n{}\nimportance: how "
-      "far the "
-      "values of the best {} trials differ from those of all, as a share of all settings. by chance: whether "
-      "a "
-      "setting without influence may come as far.\n",
+      "Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n{}\n"
+      "importance: how far the values of the best {} trials differ from those of all, as a share of all "
+      "settings. "
+      "by chance: whether a setting without influence may come as far.\n",
       goal_text({importances.goal}), importances.trials, terminal_table(table, unicode), importances.best);
   Json json = {{"metric", importances.goal.metric->key},
                {"larger_is_better", importances.goal.largest_is_best},
@@ -231,7 +230,7 @@ Answer answer_of(const Importances& importances, TableFormat format, bool unicod
                                    {"may_be_chance", setting.may_be_chance},
                                    {"trials", setting.trials},
                                    {"best", setting.best}});
-  return {std::string(importances.goal.metric->key), std::move(text), std::move(json), {std::move(table)}};
+  return {std::move(text), std::move(json), {std::move(table)}};
 }
 
 }  // namespace sweep

@@ -242,7 +242,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
     }
     for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
   }
-  return text + not_shown_text(left_out);
+  return text + not_shown_text(left_out, width);
 }
 
 void write_plan_json(const SweepPlan& plan, std::ostream& out) {

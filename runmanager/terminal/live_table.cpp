@@ -52,12 +52,6 @@ std::string bar(const Terminal& terminal, double fraction, int width) {
 
 using LiveRuns = std::vector<const LiveRun*>;
 
-template <typename Text>
-void add_column(TextTable& table, const LiveRuns& runs, Column column, const Text& text) {
-  table.columns.push_back(std::move(column));
-  for (std::size_t i = 0; i < runs.size(); ++i) table.rows[i].push_back(text(*runs[i]));
-}
-
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.+-e") == std::string::npos;
 }
@@ -79,20 +73,19 @@ int param_importance(const LiveRuns& runs, const LiveKeys& keys, const std::stri
 void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
   const LiveKeys keys = keys_of(sweep);
   for (const std::string& key : keys.all) {
-    const auto text = [&key](const LiveRun& run) { return fit_width(param_text(run.params, key), 24); };
-    const bool numbers = std::ranges::all_of(runs, [&](const LiveRun* run) { return is_number(text(*run)); });
-    add_column(table, runs,
-               {.title = key,
-                .right_aligned = numbers,
-                .importance = param_importance(runs, keys, key),
-                .leads = true},
-               text);
+    const auto text = [&key](const LiveRun* run) { return fit_width(param_text(run->params, key), 24); };
+    const bool numbers = std::ranges::all_of(runs, [&](const LiveRun* run) { return is_number(text(run)); });
+    table.add_column({.title = key,
+                      .right_aligned = numbers,
+                      .importance = param_importance(runs, keys, key),
+                      .leads = true},
+                     runs, text);
   }
   if (keys.all.empty())
-    add_column(table, runs, {.title = "run", .right_aligned = false, .leads = true},
-               [](const LiveRun& run) { return run.name; });
-  add_column(table, runs, {.title = "epoch", .leads = true}, [](const LiveRun& run) {
-    return run.has_begun ? fmt::format("{}{}", run.current_epoch(), run.of_epochs()) : "";
+    table.add_column({.title = "run", .right_aligned = false, .leads = true}, runs,
+                     [](const LiveRun* run) { return run->name; });
+  table.add_column({.title = "epoch", .leads = true}, runs, [](const LiveRun* run) {
+    return run->has_begun ? fmt::format("{}{}", run->current_epoch(), run->of_epochs()) : "";
   });
 }
 
@@ -101,8 +94,8 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
   const auto add = [&](std::string_view title, int importance, int min_width, bool stays, const auto& text) {
     const bool any = std::ranges::any_of(runs, [&](const LiveRun* run) { return !text(*run).empty(); });
     if (stays || any)
-      add_column(table, runs, {.title = std::string(title), .importance = importance, .min_width = min_width},
-                 text);
+      table.add_column({.title = std::string(title), .importance = importance, .min_width = min_width}, runs,
+                       [&](const LiveRun* run) { return text(*run); });
   };
   const auto add_metric = [&](const char* key, int importance, bool stays, const auto& value) {
     const Metric& metric = metric_named(key);
@@ -134,7 +127,6 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
 std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs, const Terminal& terminal,
                                    int width) {
   TextTable table;
-  table.rows.resize(runs.size());
   add_names(sweep, runs, table);
   add_numbers(sweep, runs, table);
   const int beside = kTableGap + kPercentWidth;  // the bar

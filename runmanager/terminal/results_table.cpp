@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
@@ -20,24 +20,18 @@
 namespace sweep {
 namespace {
 
+using Records = std::span<const RunRecord>;
+
 // On a narrow terminal parameters that do not vary go first, then most times and the validation loss, then
 // other parameters, which tell the runs apart, then metrics.
 constexpr int kConstantParameter = 10, kVaryingParameter = 450;
-
-// A column, and its cell for a run: "" for none.
-struct ResultColumn {
-  Column column;
-  std::function<std::string(const RunRecord&)> text;
-  std::string alias = {};  // another name that finds it
-};
-using ResultColumns = std::vector<ResultColumn>;
 
 bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-ResultColumn param_column(const std::string& key, const std::string& title,
-                          const std::vector<RunRecord>& runs, bool is_plain) {
+void add_param(TextTable& table, const std::string& key, const std::string& title, Records runs,
+               bool is_plain) {
   const bool numeric = std::ranges::all_of(runs, [&key](const RunRecord& run) {
     const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
@@ -57,13 +51,12 @@ ResultColumn param_column(const std::string& key, const std::string& title,
   };
   const bool varies =
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
-  return {{.title = title,
-           .right_aligned = numeric,
-           .importance = varies ? kVaryingParameter : kConstantParameter,
-           .leads = true,
-           .key = title},
-          text,
-          std::string(kParamPrefix) + key};
+  table.add_column({.title = title,
+                    .right_aligned = numeric,
+                    .importance = varies ? kVaryingParameter : kConstantParameter,
+                    .leads = true,
+                    .key = title},
+                   runs, text);
 }
 
 // "12", or "5 of 12" for a run that was stopped early.
@@ -74,7 +67,7 @@ std::string epochs_text(const RunRecord& run) {
   return fmt::format("{} of {}", epochs, run.config["epochs"].dump());
 }
 
-ResultColumn metric_column(const Metric& metric, bool is_plain) {
+void add_metric(TextTable& table, const Metric& metric, Records runs, bool is_plain) {
   const auto text = [&metric, is_plain](const RunRecord& run) {
     const std::optional<double> value = run_metric(run, metric);
     if (is_plain) return csv_cell(metric, value);
@@ -83,13 +76,13 @@ ResultColumn metric_column(const Metric& metric, bool is_plain) {
         run.jobs > 1 && metric.part == MetricPart::kTime && metric.column > 0 && metric.key != "run_seconds";
     return (value && is_shared ? "~" : "") + metric_text(metric, value);
   };
-  return {
+  table.add_column(
       {.title = std::string(metric.title), .importance = metric.importance, .key = std::string(metric.key)},
-      text};
+      runs, text);
 }
 
 // A person's own that any run has.
-std::vector<const Metric*> own_metrics(const std::vector<RunRecord>& runs) {
+std::vector<const Metric*> own_metrics(Records runs) {
   std::vector<const Metric*> list;
   const auto add = [&list](const Metric& metric) {
     if (find_metric(metric.key) == nullptr && std::ranges::find(list, &metric) == list.end())
@@ -105,7 +98,7 @@ std::vector<const Metric*> own_metrics(const std::vector<RunRecord>& runs) {
 }
 
 // Those that tables show, of the program's own and of a person's: how good the runs are, then their times.
-std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs, const Goals& goals) {
+std::vector<const Metric*> shown_metrics(Records runs, const Goals& goals) {
   std::vector<const Metric*> list;
   for (const bool times : {false, true}) {
     for (const Metric& metric : metrics()) {
@@ -120,53 +113,48 @@ std::vector<const Metric*> shown_metrics(const std::vector<RunRecord>& runs, con
   return list;
 }
 
-ResultColumns all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          bool is_plain, const Goals& goals) {
-  ResultColumns columns, params;
-  const auto add_text = [&columns](const char* title, auto text) {
-    columns.push_back({{.title = title, .right_aligned = false, .leads = true, .key = title}, text});
+// All columns that there are, in their order.
+TextTable whole_table(Records runs, const std::vector<std::string>& keys, bool is_plain, const Goals& goals) {
+  const std::vector<const Metric*> shown = shown_metrics(runs, goals);
+  const bool has_names = keys.empty() || is_plain;
+  std::vector<std::string> others = {"status", "epochs"};
+  if (has_names) others.emplace_back("run");
+  for (const Metric* metric : shown) others.emplace_back(metric->key);
+  TextTable table;
+  for (const std::string& key : keys) add_param(table, key, param_title(key, others), runs, is_plain);
+  const auto add_text = [&](const char* title, const auto& text) {
+    table.add_column({.title = title, .right_aligned = false, .leads = true, .key = title}, runs, text);
   };
-  if (keys.empty() || is_plain) add_text("run", [](const RunRecord& run) { return run.name; });
+  if (has_names) add_text("run", [](const RunRecord& run) { return run.name; });
   add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
-  columns.push_back({{.title = "epochs", .importance = 200, .key = "epochs"}, epochs_text});
-  for (const Metric* metric : shown_metrics(runs, goals)) columns.push_back(metric_column(*metric, is_plain));
-  std::vector<std::string> others;
-  for (const ResultColumn& column : columns) others.push_back(column.column.key);
-  for (const std::string& key : keys)
-    params.push_back(param_column(key, param_title(key, others), runs, is_plain));
-  columns.insert(columns.begin(), params.begin(), params.end());
-  return columns;
+  table.add_column({.title = "epochs", .importance = 200, .key = "epochs"}, runs, epochs_text);
+  for (const Metric* metric : shown) add_metric(table, *metric, runs, is_plain);
+  return table;
 }
 
-// Those of `columns` that `names` has, in its order.
-ResultColumns chosen_columns(const ResultColumns& columns, const std::vector<std::string>& names) {
-  ResultColumns chosen;
+// The columns of `whole` that `names` has, in its order. `keys`: the parameters, which are in front.
+TextTable chosen_columns(const TextTable& whole, const std::vector<std::string>& keys,
+                         const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Column& column : whole.columns) known.push_back(column.key);
+  TextTable chosen;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find_if(columns, [&](const ResultColumn& column) {
-      return column.column.key == name || column.alias == name;
-    });
-    if (found == columns.end()) {
-      std::vector<std::string> known;
-      for (const ResultColumn& column : columns) known.push_back(column.column.key);
+    auto at = static_cast<std::size_t>(std::ranges::find(known, name) - known.begin());
+    for (std::size_t i = 0; i < keys.size() && at == known.size(); ++i)
+      if (name == std::string(kParamPrefix) + keys[i]) at = i;
+    if (at == known.size())
       throw ConfigError(fmt::format("there is no column \"{}\", want {}{}", name, listed(known),
                                     did_you_mean(nearest_key(name, known))));
-    }
-    chosen.push_back(*found);
-    chosen.back().column.importance = kNeeded;  // Nothing that is asked for is left out.
+    chosen.add_column(whole.columns[at], whole.rows, [at](const auto& row) { return row[at]; });
+    chosen.columns.back().importance = kNeeded;  // Nothing that is asked for is left out.
   }
   return chosen;
 }
 
-TextTable table_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys, bool is_plain,
+TextTable table_of(Records runs, const std::vector<std::string>& keys, bool is_plain,
                    const TableOptions& options) {
-  ResultColumns columns = all_columns(runs, keys, is_plain, options.goals);
-  if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
-  TextTable table;
-  for (const ResultColumn& column : columns) table.columns.push_back(column.column);
-  for (const RunRecord& run : runs) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    for (const ResultColumn& column : columns) row.push_back(column.text(run));
-  }
+  TextTable table = whole_table(runs, keys, is_plain, options.goals);
+  if (!options.columns.empty()) table = chosen_columns(table, keys, options.columns);
   table.drop_empty_columns();
   return table;
 }
@@ -204,7 +192,7 @@ std::string first_line(std::string_view text) {
 }
 
 // A run that has only a reason shows it in the place of its results.
-void put_reasons(TextTable& table, const std::vector<RunRecord>& runs) {
+void put_reasons(TextTable& table, Records runs) {
   const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
                                                 table.columns.begin());
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -223,12 +211,9 @@ std::string best_note(const RunRecord& best, const Goals& goals, bool is_shown, 
                             printable(best.name));
 }
 
-// The first `count` of `all`, for which `copy` has room; 0: all.
-const std::vector<RunRecord>& first_runs(const std::vector<RunRecord>& all, std::size_t count,
-                                         std::vector<RunRecord>& copy) {
-  if (count == 0 || count >= all.size()) return all;
-  copy.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
-  return copy;
+// The first `count` of `all`; 0: all.
+Records first_runs(Records all, std::size_t count) {
+  return count == 0 ? all : all.first(std::min(count, all.size()));
 }
 
 // The lines below the table.
@@ -241,19 +226,6 @@ class Notes {
     lines_ += painted(terminal_, color,
                       options_.width > 0 ? fit_width(line, options_.width, options_.unicode) : line) +
               "\n";
-  }
-
-  void add_left_out(const std::vector<std::string>& titles) {
-    if (titles.empty()) return;
-    std::string line = "left out for want of room:";
-    for (const std::string& title : titles) {
-      if (options_.width > 0 && display_width(line + title) + 4 > options_.width) {
-        add(line, kDim);
-        line = " ";
-      }
-      line += " " + title + (title == titles.back() ? "" : ",");
-    }
-    add(line, kDim);
   }
 
   const std::string& lines() const { return lines_; }
@@ -279,44 +251,41 @@ std::string spread_text(const std::vector<const RunRecord*>& runs, const Metric&
   return fmt::format("{} {} {}", metric_text(metric, spread.mean), plus_minus, deviation);
 }
 
-// Which parameters go first: those that do not vary.
-void set_importances(TextTable& table, std::size_t parameters) {
-  for (std::size_t i = 0; i < parameters; ++i) {
-    const bool varies =
-        std::ranges::any_of(table.rows, [&](const auto& row) { return row[i] != table.rows[0][i]; });
-    table.columns[i].importance = !varies ? 10 : parameters > 1 ? 50 : kNeeded;
-  }
-}
-
 // A table with a line per combination with at least two completed repeats: the parameters `keys` without the
 // repeat, how many, and mean ± standard deviation of metrics. "" if there is no such combination.
-std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          bool unicode, int width) {
+std::string repeats_table(Records runs, const std::vector<std::string>& keys, bool unicode, int width) {
   std::vector<std::string> shown_keys = keys;
   std::erase(shown_keys, kRepeatKey);
   std::vector<const Metric*> shown = own_metrics(runs);
   for (const Metric& metric : metrics()) shown.push_back(&metric);
   std::erase_if(shown, [](const Metric* metric) { return metric->mean_importance == 0; });
-  std::vector<std::string> titles = {"repeats"}, of_params;
+  const std::vector<CompletedRepeats> combinations = completed_repeats(runs);
+  if (combinations.empty()) return "";
+  std::vector<std::string> titles = {"repeats"};
   for (const Metric* metric : shown) titles.emplace_back(metric->title);
-  for (const std::string& key : shown_keys) of_params.push_back(param_title(key, titles));
-  TextTable table(of_params, of_params.size());
-  table.columns.push_back({.title = "repeats", .importance = 15});
-  for (const Metric* metric : shown)
-    table.columns.push_back({.title = std::string(metric->title), .importance = metric->mean_importance});
-  for (const CompletedRepeats& repeats : completed_repeats(runs)) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    for (const std::string& key : shown_keys) row.push_back(param_text(repeats.params, key));
-    row.push_back(std::to_string(repeats.runs.size()));
-    for (const Metric* metric : shown)
-      row.push_back(spread_text(repeats.runs, *metric, unicode ? "±" : "+-"));
+  TextTable table;
+  for (const std::string& key : shown_keys) {
+    const auto text = [&key](const CompletedRepeats& repeats) { return param_text(repeats.params, key); };
+    // Those that do not vary go first.
+    const bool varies = std::ranges::any_of(
+        combinations, [&](const auto& repeats) { return text(repeats) != text(combinations.front()); });
+    table.add_column({.title = param_title(key, titles),
+                      .right_aligned = false,
+                      .importance = !varies                 ? 10
+                                    : shown_keys.size() > 1 ? 50
+                                                            : kNeeded},
+                     combinations, text);
   }
-  if (table.rows.empty()) return "";
-  set_importances(table, shown_keys.size());
+  table.add_column({.title = "repeats", .importance = 15}, combinations,
+                   [](const CompletedRepeats& repeats) { return std::to_string(repeats.runs.size()); });
+  for (const Metric* metric : shown)
+    table.add_column({.title = std::string(metric->title), .importance = metric->mean_importance},
+                     combinations, [&](const CompletedRepeats& repeats) {
+                       return spread_text(repeats.runs, *metric, unicode ? "±" : "+-");
+                     });
   table.drop_empty_columns();
-  if (width > 0) table.fit(width);
   return fmt::format("\nMean {} standard deviation over repeats:\n\n{}", unicode ? "±" : "+-",
-                     terminal_table(table, unicode));
+                     fitted_table(std::move(table), width, unicode));
 }
 
 }  // namespace
@@ -328,8 +297,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   if (const auto named = std::ranges::find(all, options.best, &RunRecord::name); named != all.end())
     best = static_cast<std::size_t>(named - all.begin());
   const std::vector<std::size_t> front = front_runs(all, goals);
-  std::vector<RunRecord> first;
-  const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
+  const Records runs = first_runs(all, options.top);
   TextTable table = table_of(runs, keys, false, options);
   std::vector<std::string> left_out;
   if (options.width > 0) {
@@ -371,15 +339,15 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     notes.add(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
                           counted(front.size(), "run")),
               kDim);
-  if (any_shared(runs)) notes.add("~ timed while runs shared the machine", kDim);
-  notes.add_left_out(left_out);
-  return text + notes.lines() + repeats_table(runs, keys, options.unicode, options.width);
+  if (std::ranges::any_of(runs, [](const RunRecord& run) { return run.jobs > 1; }))
+    notes.add("~ timed while runs shared the machine", kDim);
+  return text + notes.lines() + painted(terminal, kDim, not_shown_text(left_out, options.width)) +
+         repeats_table(runs, keys, options.unicode, options.width);
 }
 
 std::string formatted_results(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
                               TableFormat format, const TableOptions& options) {
-  std::vector<RunRecord> first;
-  const std::vector<RunRecord>& runs = first_runs(all, options.top, first);
+  const Records runs = first_runs(all, options.top);
   return formatted_table(table_of(runs, keys, format == TableFormat::kCsv, options), format, options.unicode);
 }
 

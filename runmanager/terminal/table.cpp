@@ -1,8 +1,5 @@
 #include "runmanager/terminal/table.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -123,8 +120,14 @@ std::vector<std::string> TextTable::fit(int limit) {
   return left_out;
 }
 
-std::string not_shown_text(const std::vector<std::string>& titles) {
-  return titles.empty() ? "" : fmt::format("not shown for lack of width: {}\n", fmt::join(titles, ", "));
+std::string not_shown_text(const std::vector<std::string>& titles, int width) {
+  std::string text, line = "  not shown for lack of width:";
+  for (const std::string& title : titles) {
+    const std::string word = " " + printable_line(title) + (&title == &titles.back() ? "" : ",");
+    if (display_width(line + word) > width) text += std::exchange(line, "   ") + "\n";
+    line += word;
+  }
+  return titles.empty() ? "" : text + line + "\n";
 }
 
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
@@ -151,6 +154,12 @@ std::string terminal_table(const TextTable& table, bool unicode) {
   std::string text = lines.titles + "\n" + lines.rule + "\n";
   for (const std::string& row : lines.rows) text += row + "\n";
   return text;
+}
+
+std::string fitted_table(TextTable table, int width, bool unicode) {
+  if (width == 0) return terminal_table(table, unicode);
+  const std::vector<std::string> left_out = table.fit(width);
+  return terminal_table(table, unicode) + not_shown_text(left_out, width);
 }
 
 std::string csv_rows(const TextTable& table) {

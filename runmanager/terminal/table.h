@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/enum_names.h"
@@ -37,6 +39,14 @@ struct TextTable {
 
   /// Adds a column that is never left out; rows do not change.
   void add_column(std::string title, bool right_aligned = true);
+  /// Adds a column to every row: cell(item) for each of `items`, which are the rows of all columns.
+  template <typename Items, typename Cell>
+  void add_column(Column column, const Items& items, const Cell& cell) {
+    columns.push_back(std::move(column));
+    rows.resize(std::size(items));
+    std::size_t row = 0;
+    for (const auto& item : items) rows[row++].push_back(cell(item));
+  }
 
   /// Display columns that each column takes, with the gap in front of it.
   std::vector<int> widths() const;
@@ -47,9 +57,9 @@ struct TextTable {
   std::vector<std::string> fit(int limit);
 };
 
-/// "not shown for lack of width: memory, disk" with a line end, for what TextTable::fit() returned; "" for
-/// nothing.
-std::string not_shown_text(const std::vector<std::string>& titles);
+/// "  not shown for lack of width: memory, disk" for what TextTable::fit(width) returned, in lines of up to
+/// that width, with their ends; "" for nothing.
+std::string not_shown_text(const std::vector<std::string>& titles, int width);
 
 /// `cells`, a row of `table` or its titles, each with a gap in front. `widths`: those of the table.
 std::vector<std::string> padded_cells(const TextTable& table, const std::vector<int>& widths,
@@ -72,6 +82,8 @@ inline const EnumNames<TableFormat>& table_format_names() {
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
 /// characters and line breaks are shown as escapes.
 std::string terminal_table(const TextTable& table, bool unicode);
+/// The same within `width` columns, or any for 0, and the titles that have no room there.
+std::string fitted_table(TextTable table, int width, bool unicode);
 /// The rows as CSV, without titles.
 std::string csv_rows(const TextTable& table);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.

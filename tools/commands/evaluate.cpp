@@ -1,10 +1,8 @@
 // `sweep evaluate`: measures the network of a run on a part of its data.
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "runmanager/inference/evaluation_text.h"
 #include "runmanager/inference/predictor.h"
-#include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/trained_options.h"
 #include "tools/output.h"
@@ -25,13 +23,10 @@ int evaluate(const EvaluateOptions& options) {
   const Subset samples = part_of(data, part);
   Predictor predictor(run, options.device);
   const RunScores scores = score_samples(run, predictor, samples, part);
-  if (options.format == TableFormat::kJson) {
-    print_json(evaluation_json(run, scores));
-  } else if (options.format == TableFormat::kText) {
-    std::cout << evaluation_text(run, scores, stdout_unicode());
-  } else {
-    std::cout << formatted_tables(evaluation_tables(scores, options.format), options.format, false);
-  }
+  print_as(
+      options.format, [&] { return evaluation_json(run, scores); },
+      [&] { return evaluation_text(run, scores, stdout_unicode()); },
+      [&] { return evaluation_tables(scores, options.format); });
   return kExitDone;
 }
 

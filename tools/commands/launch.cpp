@@ -179,9 +179,8 @@ int train_or_launch(const Sweep& sweep, const RunnerOptions& runner, const Launc
   const bool was_submitted = !runner.fresh && has_slurm_jobs(directory);
   SlurmClient client;
   if (options.launcher != kSlurm) {
-    for (const char* option : {options.wait ? "--wait" : "", options.slurm.empty() ? "" : "--slurm"}) {
-      if (*option != '\0') throw ConfigError(fmt::format("{}: only with --launcher slurm", option));
-    }
+    refuse_given({{"--wait", options.wait}, {"--slurm", !options.slurm.empty()}},
+                 "only with --launcher slurm");
     if (const auto reason = unknown_ranks_reason(); reason && !runner.join) throw ConfigError(*reason);
     if (was_submitted) check_no_live_tasks(directory, client);
     return train_sweep(sweep, runner, session);

@@ -13,7 +13,6 @@
 #include "core/data/dataset.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/output.h"
@@ -61,19 +60,16 @@ int find(const LrFindArguments& arguments) {
   run.network = std::make_shared<const Network>(config.network, run.data->shape);
   if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
   const LrCurve curve = find_lr(run, arguments.test);
-  if (arguments.format == TableFormat::kJson) {
-    nlohmann::ordered_json json = {
-        {"sweep", sweep.name}, {"run", config.name}, {"device", run.device.name()}};
-    json.update(lr_curve_json(curve));
-    print_json(json);
-  } else if (arguments.format != TableFormat::kText) {
-    std::cout << formatted_table(lr_curve_table(curve), arguments.format, stdout_unicode()) << std::flush;
-  } else {
-    constexpr int kPipeWidth = 80;
-    const int width = stdout_width() > 0 ? stdout_width() : kPipeWidth;
-    std::cout << printable(run_text(sweep, config)) << lr_curve_text(curve, width, stdout_unicode())
-              << std::flush;
-  }
+  constexpr int kPipeWidth = 80;
+  nlohmann::ordered_json json = {{"sweep", sweep.name}, {"run", config.name}, {"device", run.device.name()}};
+  json.update(lr_curve_json(curve));
+  print_as(
+      arguments.format, [&] { return json; },
+      [&] {
+        const int width = stdout_width() > 0 ? stdout_width() : kPipeWidth;
+        return printable(run_text(sweep, config)) + lr_curve_text(curve, width, stdout_unicode());
+      },
+      [&] { return std::vector{lr_curve_table(curve)}; });
   if (arguments.tensorboard) {
     const std::filesystem::path directory = logdir_of(arguments.sweep) / (sweep.name + ".lr-find");
     write_lr_events(curve, directory);
@@ -100,9 +96,7 @@ Command lr_find_command() {
             app.add_option("--steps", options.test.steps, "batches, at least 10")
                 ->type_name("N")
                 ->capture_default_str();
-            app.add_option("--threads", options.test.threads, "CPU threads; 0: one per core")
-                ->type_name("N")
-                ->check(CLI::Range(0, 4096))
+            add_count(app, "--threads", options.test.threads, "CPU threads; 0: one per core", 0, 4096)
                 ->capture_default_str();
             app.add_flag("--tensorboard", options.tensorboard,
                          "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");

@@ -1,10 +1,8 @@
 // `sweep plan` for a sweep of a person's own program.
 #include <fmt/format.h>
 
-#include <iostream>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/engine/engine.h"
@@ -12,33 +10,20 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/terminal/terminal.h"
-#include "runmanager/text/json_output.h"
 #include "tools/command_line.h"
 #include "tools/commands/plan.h"
+#include "tools/output.h"
 
 namespace sweep {
-namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// What would change nothing is a mistake.
-void refuse_for_program(const Sweep& sweep, const PlanOptions& options) {
-  if (options.is_dry_run) return;
-  for (const auto& [option, is_given] : {std::pair("--pilot", options.pilot),
-                                         {"--jobs", options.jobs != 1},
-                                         {"--threads", options.threads > 0}}) {
-    if (is_given)
-      throw ConfigError(fmt::format("{}: {} is for networks; what a program takes is not known",
-                                    sweep.file.string(), option));
-  }
-}
-
-}  // namespace
-
 int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
-  refuse_for_program(sweep, options);
+  if (!options.is_dry_run)
+    refuse_given(
+        {{"--pilot", options.pilot}, {"--jobs", options.jobs != 1}, {"--threads", options.threads > 0}},
+        "is for networks; what a program takes is not known", sweep.file.string());
   const fs::path logdir = logdir_of(options.sweep);
   CommandKind kind(Json::object(), unavailable_reason);
   kind.load(sweep);
@@ -72,14 +57,9 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
                                                 fmt::join(gpus.gpus(), ", "), *max_runs)) +
             "\n";
   }
-  if (options.format == TableFormat::kJson) {
-    std::cout << json_text(plan);
-  } else if (options.format == TableFormat::kText) {
-    std::cout << printable(text);
-  } else {
-    std::cout << formatted_table(table, options.format, stdout_unicode());
-  }
-  std::cout << std::flush;
+  print_as(
+      options.format, [&] { return plan; }, [&] { return printable(text); },
+      [&] { return std::vector{table}; });
   if (!options.replace) refuse_runs_in_the_way(directory, sweep.runs, existing);
   return kExitDone;
 }

@@ -171,10 +171,8 @@ Command predict_command() {
                        "of that data; default: test if there is one, else validation, else train")
             ->check(CLI::IsMember({"train", "validation", "test"}))
             ->needs(dataset);
-        app.add_option("--limit", options.limit,
-                       "the first samples of that part only; default: all, or 20 in a table")
-            ->type_name("N")
-            ->check(CLI::Range(1, 1'000'000'000))
+        add_count(app, "--limit", options.limit,
+                  "the first samples of that part only; default: all, or 20 in a table", 1, 1'000'000'000)
             ->needs(dataset);
         add_device_option(app, options.device);
         add_format_option(app, options.format);

@@ -1,13 +1,10 @@
 // `sweep SWEEP.json`, or `sweep run SWEEP.json`: trains the runs of a sweep file, or resumes them; and
 // `sweep resume DIR`, the same for what a sweep has left in its directory.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <set>
 
-#include "core/base/error.h"
 #include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/slurm/slurm_task.h"
 #include "runmanager/training/stop_signals.h"
@@ -35,14 +32,11 @@ int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) 
 }
 
 int print_dry_run(const RunOptions& options) {
-  for (const auto& [option, is_given] : {std::pair("--yes", options.yes),
-                                         {"--wait", options.launcher.wait},
-                                         {"--slurm", !options.launcher.slurm.empty()},
-                                         {"--leave", options.runner.leave}}) {
-    if (is_given)
-      throw ConfigError(
-          fmt::format("{}: is not for --dry-run, which gets no data and trains nothing", option));
-  }
+  refuse_given({{"--yes", options.yes},
+                {"--wait", options.launcher.wait},
+                {"--slurm", !options.launcher.slurm.empty()},
+                {"--leave", options.runner.leave}},
+               "is not for --dry-run, which gets no data and trains nothing");
   const RunnerOptions& runner = options.runner;
   return print_plan({.sweep = options.sweep,
                      .jobs = runner.jobs,

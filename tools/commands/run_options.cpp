@@ -11,6 +11,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweepfile/settings/settings.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -79,10 +80,8 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
   app.add_flag("--leave", runner.leave,
                "with --join: end when no run is left to claim, also while others still train");
   app.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
-  app.add_option("--retry", runner.retry,
-                 "try a run that failed up to N times again, from its last finished epoch")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000))
+  add_count(app, "--retry", runner.retry,
+            "try a run that failed up to N times again, from its last finished epoch", 0, 1000)
       ->capture_default_str();
   app.add_flag("!--no-retry-failed", runner.retry_failed, "leave runs alone that failed in an earlier start");
   app.add_option("--timeout", runner.timeout, "a run that takes longer has failed; 0: any time")
@@ -215,9 +214,8 @@ void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
       ->type_name("N|auto")
       ->transform(jobs_validator())
       ->default_str("1");
-  app.add_option("--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
+  add_count(app, "--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once", 0,
+            4096)
       ->capture_default_str();
 }
 

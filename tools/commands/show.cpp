@@ -20,7 +20,6 @@
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/terminal/results_table.h"
-#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
 #include "tools/commands.h"
 #include "tools/output.h"
@@ -42,30 +41,29 @@ struct ShowOptions {
 
 // A row per epoch, with everything that was measured of it.
 TextTable epochs_table(const RunRecord& run, bool is_plain) {
-  TextTable table({"epoch"}, 0);
+  std::vector<const EpochRecord*> epochs;
+  for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(&epoch); });
   std::vector<const Metric*> shown;
-  const auto add_column = [&](const Metric& metric) {
-    if (std::ranges::find(shown, &metric) != shown.end()) return;
-    shown.push_back(&metric);
-    table.columns.push_back({.title = std::string(metric.title),
-                             .importance = metric.importance,
-                             .key = std::string(metric.key)});
-  };
   for (const Metric& metric : metrics()) {
-    if (metric.importance > 0 && metric.key != "run_seconds") add_column(metric);
+    if (metric.importance > 0 && metric.key != "run_seconds") shown.push_back(&metric);
   }
-  for_each_epoch(run, [&](const EpochRecord& epoch) {
-    for (const auto& [metric, value] : epoch.values) {
-      if (metric->column == 0) add_column(*metric);
-    }
-  });
-  for_each_epoch(run, [&](const EpochRecord& epoch) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    row.push_back(std::to_string(epoch.epoch));
-    for (const Metric* metric : shown)
-      row.push_back(is_plain ? csv_cell(*metric, epoch[*metric]) : metric_text(*metric, epoch[*metric]));
-    table.tails.emplace_back(epoch.epoch == run.best_epoch ? "best" : "");
-  });
+  for (const EpochRecord* epoch : epochs) {
+    for (const auto& [metric, value] : epoch->values)
+      if (metric->column == 0 && std::ranges::find(shown, metric) == shown.end()) shown.push_back(metric);
+  }
+  TextTable table;
+  table.add_column({.title = "epoch"}, epochs,
+                   [](const EpochRecord* epoch) { return std::to_string(epoch->epoch); });
+  for (const Metric* metric : shown)
+    table.add_column({.title = std::string(metric->title),
+                      .importance = metric->importance,
+                      .key = std::string(metric->key)},
+                     epochs, [&](const EpochRecord* epoch) {
+                       const std::optional<double> value = (*epoch)[*metric];
+                       return is_plain ? csv_cell(*metric, value) : metric_text(*metric, value);
+                     });
+  for (const EpochRecord* epoch : epochs)
+    table.tails.emplace_back(epoch->epoch == run.best_epoch ? "best" : "");
   table.drop_empty_columns();
   return table;
 }
@@ -76,11 +74,8 @@ std::string run_text(const RunRecord& run) {
                       run.device.empty() ? "" : " on " + run.device);
   if (run.error) text += fmt::format("  {}\n", *run.error);
   for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
-  if (!run.epochs.empty() || run.untrained) {
-    TextTable table = epochs_table(run, false);
-    if (stdout_width() > 0) table.fit(stdout_width());
-    text += terminal_table(table, stdout_unicode());
-  }
+  if (!run.epochs.empty() || run.untrained)
+    text += fitted_table(epochs_table(run, false), stdout_width(), stdout_unicode());
   if (!run.stop_reason.empty()) text += fmt::format("  stopped early: {}\n", run.stop_reason);
   for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, shown(value));
   if (run.setup_seconds) {
@@ -94,12 +89,9 @@ std::string run_text(const RunRecord& run) {
 void print_run_directory(const fs::path& directory, TableFormat format) {
   const RunRecord run =
       with_current_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
-  if (format == TableFormat::kJson) return print_json(to_json(run));
-  if (format == TableFormat::kText) {
-    std::cout << run_text(run);
-  } else {
-    std::cout << formatted_table(epochs_table(run, format == TableFormat::kCsv), format, stdout_unicode());
-  }
+  print_as(
+      format, [&] { return to_json(run); }, [&] { return run_text(run); },
+      [&] { return std::vector{epochs_table(run, format == TableFormat::kCsv)}; });
 }
 
 // The runs of several goals that no other one beats, with nothing but settings and goals.
@@ -123,7 +115,7 @@ std::vector<TextTable> named_tables(const std::vector<Answer>& answers, TableFor
     for (TextTable table : answer.tables) {
       if (answers.size() > 1) {
         table.columns.insert(table.columns.begin(), Column{.title = "goal", .right_aligned = false});
-        for (auto& row : table.rows) row.insert(row.begin(), answer.goal);
+        for (auto& row : table.rows) row.insert(row.begin(), answer.json.at("metric").get<std::string>());
       }
       const bool is_more = format == TableFormat::kCsv && &answer != &answers.front();
       if (is_more)
@@ -144,13 +136,13 @@ void print_answers(const std::vector<Answer>& answers, TableFormat format, const
     texts.push_back(answer.text);
     list.push_back(answer.json);
   }
-  if (format == TableFormat::kJson) {
-    print_json(list.size() > 1 ? nlohmann::ordered_json{{"goals", std::move(list)}} : list[0]);
-  } else if (format == TableFormat::kText) {
-    std::cout << fmt::format("{}", fmt::join(texts, "\n")) << front;
-  } else {
-    std::cout << formatted_tables(named_tables(answers, format), format, stdout_unicode());
-  }
+  print_as(
+      format,
+      [&] {
+        return list.size() > 1 ? nlohmann::ordered_json{{"goals", list}} : list[0];
+      },
+      [&] { return fmt::format("{}{}", fmt::join(texts, "\n"), front); },
+      [&] { return named_tables(answers, format); });
 }
 
 void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_search,
@@ -233,44 +225,35 @@ void print_parameters(const fs::path& directory, TableFormat format) {
     table.rows.push_back(
         {parameter.name, to_string(parameter.shape), device, std::to_string(parameter.count)});
   }
-  if (format == TableFormat::kJson) return print_json({{"parameters", std::move(list)}, {"elements", total}});
   table.rows.push_back({"all", "", "", std::to_string(total)});
-  std::cout << formatted_table(table, format, stdout_unicode());
-}
-
-struct GivenOption {
-  const char* name;
-  bool is_given;
-};
-
-// An option that would change nothing is a mistake.
-void refuse_given(const fs::path& directory, std::initializer_list<GivenOption> options,
-                  std::string_view reason) {
-  for (const auto& [option, is_given] : options) {
-    if (is_given) throw ConfigError(fmt::format("{}: {} {}", directory.string(), option, reason));
-  }
+  print_as(
+      format,
+      [&] {
+        return nlohmann::ordered_json{{"parameters", list}, {"elements", total}};
+      },
+      [&] { return terminal_table(table, stdout_unicode()); }, [&] { return std::vector{table}; });
 }
 
 int show(const ShowOptions& options) {
   const GivenOption sort{"--sort", !options.sort.empty()}, top{"--top", options.top > 0},
       columns{"--columns", !options.columns.empty()}, verbose{"--verbose", options.verbose};
   if (options.parameters) {
-    refuse_given(options.directory, {sort, top, columns, verbose},
-                 "is for the table of a sweep's runs, not for --parameters");
+    refuse_given({sort, top, columns, verbose}, "is for the table of a sweep's runs, not for --parameters",
+                 options.directory.string());
     print_parameters(options.directory, options.format);
     return kExitDone;
   }
   const fs::path& given = options.directory;
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
-    refuse_given(directory, {{"--effects", options.effects}, sort, top, columns, verbose},
-                 "needs the directory of a sweep, not of one run");
+    refuse_given({{"--effects", options.effects}, sort, top, columns, verbose},
+                 "needs the directory of a sweep, not of one run", directory.string());
     print_run_directory(directory, options.format);
   } else if (has_runs(directory)) {
     if (options.format == TableFormat::kJson)
-      refuse_given(directory, {columns}, "is for tables; JSON has everything of each run");
+      refuse_given({columns}, "is for tables; JSON has everything of each run", directory.string());
     if (options.effects || options.format != TableFormat::kText)
-      refuse_given(directory, {verbose}, "is for the table of runs as text");
+      refuse_given({verbose}, "is for the table of runs as text", directory.string());
     print_sweep_directory(directory, options);
   } else {
     throw DataError(fmt::format(
@@ -310,9 +293,7 @@ Command show_command() {
             ->type_name("NAME,…")
             ->delimiter(',')
             ->excludes(effects);
-        app.add_option("--top", options.top, "only the first N runs of that order")
-            ->type_name("N")
-            ->check(CLI::Range(1, 1'000'000'000))
+        add_count(app, "--top", options.top, "only the first N runs of that order", 1, 1'000'000'000)
             ->excludes(effects);
         app.add_option(
                "--metric", options.metric,

@@ -153,11 +153,9 @@ void print_sweeps(const StatusOptions& options) {
     std::cout << printable(options.directory.string()) << ": no sweeps\n";
     return;
   }
-  TextTable table = sweeps_table(sweeps, options.directory, options.format);
-  const bool is_fitted = is_text && stdout_width() > 0;
-  const std::vector<std::string> left_out =
-      is_fitted ? table.fit(stdout_width()) : std::vector<std::string>();
-  std::cout << formatted_table(table, options.format, stdout_unicode()) << not_shown_text(left_out);
+  const TextTable table = sweeps_table(sweeps, options.directory, options.format);
+  std::cout << (is_text ? fitted_table(table, stdout_width(), stdout_unicode())
+                        : formatted_table(table, options.format, stdout_unicode()));
   if (!is_text) return;
   for (const SweepStatus& sweep : sweeps) {
     if (sweep.is_held) std::cout << '\n' << one_status_text(sweep_status(sweep.directory), std::nullopt);
@@ -168,19 +166,15 @@ void print_sweeps(const StatusOptions& options) {
 int print_sweep(const StatusOptions& options) {
   const fs::path& directory = options.directory;
   const SweepStatus status = options.expect_done ? last_status(directory) : sweep_status(directory);
-  if (options.format == TableFormat::kText || options.format == TableFormat::kJson) {
-    const std::optional<SlurmStatus> tasks = options.expect_done ? std::nullopt : tasks_of(directory);
-    if (options.format == TableFormat::kText) {
-      std::cout << one_status_text(status, tasks);
-    } else {
-      Json json = to_json(status);
-      if (tasks) json["slurm"] = to_json(*tasks);
-      print_json(json);
-    }
-  } else {
-    const TextTable table = sweeps_table({status}, "", options.format);
-    std::cout << formatted_table(table, options.format, stdout_unicode());
-  }
+  const auto tasks = [&] { return options.expect_done ? std::nullopt : tasks_of(directory); };
+  const auto json = [&] {
+    Json whole = to_json(status);
+    if (const auto known = tasks()) whole["slurm"] = to_json(*known);
+    return whole;
+  };
+  print_as(
+      options.format, json, [&] { return one_status_text(status, tasks()); },
+      [&] { return std::vector{sweeps_table({status}, "", options.format)}; });
   const bool is_done = unfinished_runs(status.statuses) == 0 && !status.statuses.contains(RunStatus::kFailed);
   return options.expect_done && !is_done ? kExitFailed : kExitDone;
 }

@@ -11,6 +11,7 @@
 #include "core/base/printable.h"
 #include "tools/commands.h"
 #include "tools/commands/launch.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -35,13 +36,10 @@ Command verify_command() {
               std::cout << printable(verified_text(run)) << std::endl;
             };
             app.add_option("directory", options.directory, "runs/NAME")->type_name("DIR")->required();
-            app.add_option("--runs", options.runs, "N runs, spread over the sweep; 0: all")
-                ->type_name("N")
-                ->check(CLI::Range(0, 100000))
+            add_count(app, "--runs", options.runs, "N runs, spread over the sweep; 0: all", 0, 100000)
                 ->capture_default_str();
-            app.add_option("--threads", options.threads, "CPU threads, which must not matter; 0: all")
-                ->type_name("N")
-                ->check(CLI::Range(0, 4096))
+            add_count(app, "--threads", options.threads, "CPU threads, which must not matter; 0: all", 0,
+                      4096)
                 ->capture_default_str();
             app.footer(
                 "Exit codes: 0 every bit is the same, 1 some are not, 2 no such directory or no finished run "

@@ -62,7 +62,7 @@ TEST(Comparison, CountsManyRunsThatWereLeftOut) {
 TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   const Comparison comparison = compare_runs(grid(), "device", "");
   const std::string narrow = comparison_text(comparison, TableFormat::kText, true, 70);
-  EXPECT_THAT(narrow, HasSubstr("\nnot shown for lack of width: data wait, first epoch"));
+  EXPECT_THAT(narrow, HasSubstr("\n  not shown for lack of width: data wait, first epoch"));
   EXPECT_THAT(narrow, HasSubstr(" largest loss difference\n"));
   EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true), Not(HasSubstr("not shown")));
 }

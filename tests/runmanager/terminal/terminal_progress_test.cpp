@@ -20,9 +20,11 @@ struct Live {
             screen.terminal(), [this] { return seconds; }, false, "fashion", runs, work)) {}
 
   std::string line(std::size_t index) const { return screen.lines().at(index); }
+  // A run that is in its first epoch, or a later one.
   void begin(std::size_t number, const std::string& name, int epochs, std::size_t batches,
-             std::size_t samples) {
+             std::size_t samples, int epoch = 1) {
     progress.report(number, RunPlan{.name = name, .epochs = epochs, .batches = batches, .samples = samples});
+    begin_epoch(number, epoch);
   }
   void begin_epoch(std::size_t number, int epoch) { progress.report(number, TrainedBatches{.epoch = epoch}); }
   // A batch of which four fifths are right.
@@ -52,7 +54,6 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Live live(120, 4, 4 * 2 * 1000.0);
   live.progress.start_run(1, record("0.1", RunStatus::kRunning));
   live.begin(1, "lr=0.1", 2, 10, 1000);
-  live.begin_epoch(1, 1);
   for (int i = 0; i < 5; ++i) live.train(1, 1, 1);
   ASSERT_EQ(live.screen.lines().size(), 3u) << live.screen.text();
   // 500 of 8000 samples took 5 s.
@@ -99,7 +100,6 @@ TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
 TEST(Progress, NamesAPhaseThatLasts) {
   Live live(100);
   live.begin(1, "a", 9, 1, 10);
-  live.begin_epoch(1, 1);
   live.train(1, 1, 0, 10);
   for (const bool is_named : {false, true}) {
     live.seconds += is_named ? 0.5 : 1;
@@ -111,8 +111,7 @@ TEST(Progress, NamesAPhaseThatLasts) {
 TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
   for (int width = 20; width < 160; width += 7) {
     Live live(width, 400, 1e9);
-    live.begin(1, std::string(100, 'n'), 100, 1000, 100000);
-    live.begin_epoch(1, 42);
+    live.begin(1, std::string(100, 'n'), 100, 1000, 100000, 42);
     live.train(1, 42, 100, 100, 5e4);
     for (const std::string& line : live.screen.lines()) EXPECT_LT(display_width(line), width) << line;
   }
@@ -121,7 +120,6 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
 TEST(Progress, LeavesFinishedRunsAboveTheTableAndErasesTheTable) {
   Live live(100, 3, 10);
   live.begin(1, "a", 1, 1, 10);
-  live.begin_epoch(1, 1);
   live.train(1, 1, 0, 10);
   live.progress.end_run(1, record("a", RunStatus::kFailed));
   live.progress.end_run(2, record("b", RunStatus::kCompleted));
@@ -167,8 +165,7 @@ std::vector<std::string> two_runs(int width, int epochs, const Params& rest) {
     run.params = {{"lr", static_cast<std::int64_t>(number)}};
     run.params.insert(run.params.end(), rest.begin(), rest.end());
     live.progress.start_run(number, run);
-    live.begin(number, run.name, epochs, 100, 100);
-    live.begin_epoch(number, 42);
+    live.begin(number, run.name, epochs, 100, 100, 42);
     live.train(number, 42, 20);
   }
   live.progress.pass_time();
@@ -200,7 +197,6 @@ TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
   run.params = {{"constant", true}, {"momentum", 0.5}, {"lr", 0.125}};
   live.progress.start_run(1, run);
   live.begin(1, run.name, 100, 9, 9);
-  live.begin_epoch(1, 1);
   live.train(1, 1, 20, 10);
   EXPECT_THAT(live.screen.text(), AllOf(HasSubstr("momentum"), Not(HasSubstr("constant"))));
 }
@@ -229,7 +225,6 @@ TEST(Progress, TakesAQuarterOfTheScreenAtMost) {
 TEST(Progress, RedrawsAtMostTenTimesASecond) {
   Live live(100);
   live.begin(1, "a", 1, 100000, 1000000);
-  live.begin_epoch(1, 1);
   for (int i = 0; i < 10000; ++i) live.train(1, 1, 0.0002, 10, 0.1 * i);
   EXPECT_GE(live.screen.writes, 15u);
   EXPECT_LE(live.screen.writes, 21u);
