@@ -97,7 +97,7 @@ class Table {
   DataArrays take_data(const std::string& name) {
     DataArrays data;
     for (TableColumn& column : columns_) column.finish();
-    if (!is_known()) check_columns(columns_, options_, name, notes_);
+    if (!is_known()) TableColumn::check(columns_, options_, name, notes_);
     std::size_t features = 0;
     for (const std::size_t i : features_) {
       data.columns.push_back(columns_[i].feature());
@@ -106,8 +106,9 @@ class Table {
     check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
     if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
       refuse(name, "has no rows to train on");
-    if (!label_.empty()) data.class_names = columns_[place_of(header_, label_)].feature().categories;
-    data.target_names = targets_;
+    if (!options_.label.empty())
+      data.class_names = columns_[place_of(header_, options_.label)].feature().categories;
+    data.target_names = options_.targets;
     for (const DataPart part : {kTrainPart, kValidationPart, kTestPart}) add_part(part, features, data);
     data.lines = std::move(lines_);
     data.skipped = std::move(refused_);
@@ -134,21 +135,19 @@ class Table {
   }
 
   void choose_targets() {
-    label_ = options_.label;
-    targets_ = options_.targets;
-    if (!label_.empty() && !targets_.empty())
+    if (!options_.label.empty() && !options_.targets.empty())
       throw ConfigError(fmt::format("a table has either a label or targets, not both: \"{}\" and \"{}\"",
-                                    label_, targets_.front()));
-    for (const std::string& name : targets_) {
-      if (std::ranges::count(targets_, name) > 1)
+                                    options_.label, options_.targets.front()));
+    for (const std::string& name : options_.targets) {
+      if (std::ranges::count(options_.targets, name) > 1)
         refuse<ConfigError>(first_file_, "\"target\" lists column \"{}\" twice; once is enough", name);
     }
     for (const std::string& name : options_.ignore) {
-      if (name.empty() || (name != label_ && !has(targets_, name))) continue;
+      if (name.empty() || (name != options_.label && !has(options_.targets, name))) continue;
       refuse<ConfigError>(first_file_,
                           "column \"{}\" is to be predicted, and is listed under \"ignore\" as well", name);
     }
-    if (!label_.empty() || !targets_.empty()) return;
+    if (!options_.label.empty() || !options_.targets.empty()) return;
     std::vector<std::string> found = {"label", "class", "target"};
     std::erase_if(found,
                   [&](const std::string& name) { return !has(header_, name) || has(options_.ignore, name); });
@@ -159,20 +158,19 @@ class Table {
              listed_names(found));
     }
     if (!found.empty() && found.front() == "target")
-      targets_ = found;
+      options_.targets = found;
     else if (!found.empty())
-      label_ = found.front();
+      options_.label = found.front();
     else
       refuse(first_file_,
              "has no column \"label\", \"class\" or \"target\"; name the column of classes by \"label\" or "
-             "those of "
-             "numbers by \"target\"");
+             "those of numbers by \"target\"");
   }
 
   ColumnUse use_of(const std::string& column) const {
     if (column.empty() || has(options_.ignore, column)) return ColumnUse::kIgnored;
-    if (column == label_) return ColumnUse::kLabel;
-    if (has(targets_, column)) return ColumnUse::kTarget;
+    if (column == options_.label) return ColumnUse::kLabel;
+    if (has(options_.targets, column)) return ColumnUse::kTarget;
     if (column == kSplit) return ColumnUse::kSplit;
     return ColumnUse::kFeature;
   }
@@ -245,8 +243,8 @@ class Table {
     std::vector<float> samples(static_cast<std::size_t>(rows) * features), numbers;
     std::vector<std::int64_t> classes;
     std::vector<std::size_t> targets;  // in their order, which need not be that of the columns
-    for (const std::string& target : targets_) targets.push_back(place_of(header_, target));
-    const std::size_t label = place_of(header_, label_);
+    for (const std::string& target : options_.targets) targets.push_back(place_of(header_, target));
+    const std::size_t label = place_of(header_, options_.label);
     float* out = samples.data();
     for (std::size_t row = 0; row < parts_.size(); ++row) {
       if (parts_[row] != part) continue;
@@ -254,22 +252,20 @@ class Table {
         columns_[i].write_features(row, out);
         out += columns_[i].feature().features();
       }
-      if (!label_.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
+      if (!options_.label.empty()) classes.push_back(static_cast<std::int64_t>(columns_[label].value(row)));
       for (const std::size_t i : targets) numbers.push_back(columns_[i].value(row));
     }
     const std::string name = kPartNames[part];
     data.arrays.push_back(
         {"x_" + name, {rows, static_cast<std::int64_t>(features)}, std::move(samples), first_file_});
-    if (!label_.empty())
+    if (!options_.label.empty())
       data.arrays.push_back({"y_" + name, {rows}, std::move(classes), first_file_});
     else if (!targets.empty())
       data.arrays.push_back(
           {"y_" + name, {rows, static_cast<std::int64_t>(targets.size())}, std::move(numbers), first_file_});
   }
 
-  const ReadOptions& options_;
-  std::string label_;  // names of columns
-  std::vector<std::string> targets_;
+  ReadOptions options_;  // with the label or targets that were found
   std::string first_file_;
   RowPlace place_;            // of the row that is read
   bool takes_comma_ = false;  // in numbers

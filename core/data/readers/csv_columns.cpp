@@ -107,25 +107,6 @@ std::string shown_field(std::string_view field) {
   return fmt::format("\"{}{}\"", field.substr(0, kMaxShown), field.size() <= kMaxShown ? "" : "…");
 }
 
-// A column of ids, dates or free text would become a feature per row, of which a network learns nothing.
-void check_no_ids(std::span<const TableColumn> columns, const std::string& name) {
-  std::string refused;
-  for (const TableColumn& column : columns) {
-    if (!column.names_rows()) continue;
-    const FeatureColumn& feature = column.feature();
-    refused += fmt::format("{}\"{}\" ({}{} values, as {})", refused.empty() ? "" : ", ", feature.name,
-                           column.holds_dates() ? "dates, " : "", feature.categories.size(),
-                           shown_field(feature.categories.front()));
-  }
-  if (!refused.empty()) {
-    refuse(
-        name,
-        "these columns tell rows apart instead of describing them: {}. List them under \"ignore\", or under "
-        "\"categorical\" if their values are categories",
-        refused);
-  }
-}
-
 }  // namespace
 
 std::string_view trim(std::string_view field) {
@@ -289,10 +270,6 @@ void TableColumn::finish() {
   }
 }
 
-void TableColumn::expect_comma() {
-  if (kind_ == Kind::kNumbers && !has_point_) feature_.decimal_comma = true;
-}
-
 // Throws if the categories are rather numbers, of which the first cannot be read.
 void TableColumn::refuse_numbers() {
   const std::vector<std::string>& values = feature_.categories;
@@ -354,33 +331,51 @@ void TableColumn::write_features(std::size_t row, float* out) const {
   if (values_[row] >= 0) out[static_cast<std::size_t>(values_[row])] = 1;
 }
 
-void check_columns(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
-                   std::vector<std::string>& notes) {
+void TableColumn::check_no_ids(std::span<const TableColumn> columns, const std::string& name) {
+  std::string refused;
+  for (const TableColumn& column : columns) {
+    if (!column.names_rows()) continue;
+    const FeatureColumn& feature = column.feature_;
+    refused += fmt::format("{}\"{}\" ({}{} values, as {})", refused.empty() ? "" : ", ", feature.name,
+                           column.holds_dates() ? "dates, " : "", feature.categories.size(),
+                           shown_field(feature.categories.front()));
+  }
+  if (!refused.empty()) {
+    refuse(
+        name,
+        "these columns tell rows apart instead of describing them: {}. List them under \"ignore\", or under "
+        "\"categorical\" if their values are categories",
+        refused);
+  }
+}
+
+void TableColumn::check(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
+                        std::vector<std::string>& notes) {
   check_no_ids(columns, name);
   // Where some columns have decimal commas, the points of others may separate thousands.
   const bool has_comma =
-      std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature().decimal_comma; });
+      std::ranges::any_of(columns, [](const TableColumn& column) { return column.feature_.decimal_comma; });
   std::vector<std::string> commas, constant;
   for (TableColumn& column : columns) {
-    const FeatureColumn& feature = column.feature();
-    if (has_comma && !column.thousands().empty()) {
+    FeatureColumn& feature = column.feature_;
+    if (has_comma && !column.thousands_.empty()) {
       refuse(
           name,
           "column \"{}\" has numbers such as \"{}\", and others have decimal commas: if its points separate "
           "thousands, take them out, else write commas",
-          feature.name, column.thousands());
+          feature.name, column.thousands_);
     }
     // Samples and targets are float32, also before they are normalised.
     if (const std::string range = column.unresolved_range(); !range.empty()) {
       refuse(name,
              "column \"{}\" holds numbers from {}, of which float32 tells fewer than 256 apart: subtract a "
-             "constant "
-             "from them, or list the column under \"ignore\" or \"categorical\"",
+             "constant from them, or list the column under \"ignore\" or \"categorical\"",
              feature.name, range);
     }
-    if (column.use() != ColumnUse::kFeature) continue;
+    if (column.use_ != ColumnUse::kFeature) continue;
     if (feature.decimal_comma) commas.push_back(feature.name);
-    if (has_comma) column.expect_comma();
+    // Another table may have commas where this one has whole numbers only.
+    if (has_comma && column.kind_ == Kind::kNumbers && !column.has_point_) feature.decimal_comma = true;
     if (column.is_constant()) constant.push_back(feature.name);
   }
   if (!commas.empty() && options.decimal == DecimalMark::kAuto) {

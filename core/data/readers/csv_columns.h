@@ -49,20 +49,12 @@ class TableColumn {
   /// for text among numbers.
   void finish();
 
-  /// If it has whole numbers only, other tables may have a decimal comma in it, but no point.
-  void expect_comma();
-
-  /// Whether it is text of which nearly every row has its own, or dates, and nobody said that these are
-  /// categories.
-  bool names_rows() const;
-  bool holds_dates() const;
-  /// A number with points that may separate thousands, if all numbers with a point are such; else "".
-  const std::string& thousands() const { return thousands_; }
-  /// "1700000000 to 1700000059": the range of numbers that lie too close together, or too far from 0, for
-  /// float32 to tell 256 of them apart; "" for others.
-  std::string unresolved_range() const;
-  /// True if all values are the same, missing ones aside.
-  bool is_constant() const;
+  /// Throws DataError, which `name` begins, for columns of ids, dates or free text, for points that may
+  /// separate thousands next to decimal commas, and for numbers that float32 cannot tell apart. Adds to
+  /// `notes` which columns have decimal commas or are constant; if any has commas, all others expect them.
+  /// Requires finished columns.
+  static void check(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
+                    std::vector<std::string>& notes);
 
   /// The number, or the index of the category; NaN if it is missing.
   float value(std::size_t row) const { return values_[row]; }
@@ -76,6 +68,16 @@ class TableColumn {
   bool read_number(std::string_view field, float& number);
   float category_of(std::string_view field);
   void refuse_numbers();
+  // A column of ids, dates or free text would become a feature per row, of which a network learns nothing.
+  static void check_no_ids(std::span<const TableColumn> columns, const std::string& name);
+  // Whether it is text of which nearly every row has its own, or dates, and nobody said that these are
+  // categories.
+  bool names_rows() const;
+  bool holds_dates() const;
+  // "1700000000 to 1700000059": the range of numbers that lie too close together, or too far from 0, for
+  // float32 to tell 256 of them apart; "" for others.
+  std::string unresolved_range() const;
+  bool is_constant() const;
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
     refuse(fmt::format("{}, column \"{}\"", place_->text(), feature_.name), problem,
@@ -88,7 +90,7 @@ class TableColumn {
   const RowPlace* place_;
   Kind kind_ = Kind::kUnknown;
   bool takes_comma_, has_point_ = false;
-  std::string thousands_;
+  std::string thousands_;  // a number whose point may separate them, if all with a point are such
   double lowest_ = std::numeric_limits<double>::infinity(), highest_ = -lowest_;  // of the numbers
   std::size_t numbers_ = 0;  // among categories that nobody has listed
   RowPlace first_place_{};   // of the first value of such a column
@@ -98,12 +100,5 @@ class TableColumn {
   std::vector<float> values_;
   std::unordered_map<std::string, std::size_t> indices_;  // of the categories
 };
-
-/// Throws DataError, which `name` begins, for columns of ids, dates or free text, for points that may
-/// separate thousands next to decimal commas, and for numbers that float32 cannot tell apart. Adds to `notes`
-/// which columns have decimal commas or are constant; if any has commas, all others expect them. Requires
-/// finished columns.
-void check_columns(std::span<TableColumn> columns, const ReadOptions& options, const std::string& name,
-                   std::vector<std::string>& notes);
 
 }  // namespace sweep
