@@ -62,8 +62,7 @@ Sizes split_sizes(const SourceParts& parts, const DatasetSpec& spec) {
   if (validation >= total || test >= total - validation) {
     throw ConfigError(fmt::format(
         "{} {} {} samples, but the training set of \"{}\" has {}: nothing is left to train on; at most {} "
-        "are "
-        "possible",
+        "are possible",
         keys, validation > 0 && test > 0 ? "take" : "takes", counts, spec.name, total, total - 1));
   }
   sizes[kTrainPart] = total - validation - test;

@@ -186,8 +186,7 @@ fs::path find_dataset(const std::string& name, std::string_view format) {
   }
   message += fmt::format(
       " put its files into one of these directories, or set SWEEP_DATA to the directory that holds \"{}\", "
-      "or give "
-      "the data set a \"path\".",
+      "or give the data set a \"path\".",
       name);
   throw DataError(known != nullptr ? message + expected_files(*known) : message);
 }

@@ -148,9 +148,8 @@ void renumber_classes(TensorDataset& set, const std::vector<std::string>& names,
     const auto found = std::ranges::find(trained, class_name);
     if (found == trained.end()) {
       refuse(name,
-             "class \"{}\" was not there in training; the network knows: {}. Leave out its samples, or train "
-             "on all "
-             "classes",
+             "class \"{}\" was not there in training; the network knows: {}. Leave out its samples, or "
+             "train on all classes",
              class_name, listed_names(trained, 20));
     }
     numbers.push_back(static_cast<std::int32_t>(found - trained.begin()));

@@ -1,5 +1,6 @@
 #include "core/data/readers/sha256.h"
 
+#include <fmt/format.h>
 #include <nettle/sha2.h>
 
 #include <array>
@@ -32,14 +33,7 @@ std::string sha256_of(std::span<const std::uint8_t> bytes) {
 }
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes, std::string_view separator) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    if (!text.empty()) text += separator;
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return fmt::format("{:02x}", fmt::join(bytes.begin(), bytes.end(), separator));
 }
 
 }  // namespace sweep
