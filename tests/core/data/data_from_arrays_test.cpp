@@ -12,15 +12,7 @@ namespace sweep::data_from_arrays_test {
 
 using test::bytes_of, test::npy_file;
 
-NamedArray floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
-  return {name, shape, values};
-}
-NamedArray labels(const std::string& name, const std::vector<std::int64_t>& values) {
-  return {name, {static_cast<std::int64_t>(values.size())}, values};
-}
-NamedArray bytes(const std::string& name, const Shape& shape, const std::vector<std::uint8_t>& values) {
-  return {name, shape, values};
-}
+const NamedArray kLabel{"y", {1}, std::vector<std::int64_t>{0}};
 
 Dataset made(std::vector<NamedArray> arrays) { return data_from_arrays({std::move(arrays)}, {}, "FILE"); }
 
@@ -55,16 +47,16 @@ TEST(DataFromArrays, GivesWhatItsRowSays) {
 
 TEST(DataFromArrays, NamesSomeOfTheArraysThatThereAre) {
   std::vector<NamedArray> many;
-  for (int i = 0; i < 65000; ++i) many.push_back(labels("k" + std::to_string(i), {1}));
+  for (int i = 0; i < 65000; ++i) many.emplace_back(kLabel).name = "k" + std::to_string(i);
   EXPECT_THAT(message_of<DataError>([&] { made(many); }), EndsWith("\"k18\", \"k19\" and 64980 more"));
 }
 
 TEST(DataFromArrays, MovesChannelsToTheFront) {
   std::vector<std::uint8_t> values(4 * 5 * 3);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i);
-  const NamedArray borrowed{"x", {1, 4, 5, 3}, MaybeOwnedArray<std::uint8_t>(values)};
-  for (const NamedArray& array : {bytes("x", {1, 4, 5, 3}, values), borrowed}) {
-    const Dataset data = made({array, labels("y", {0})});
+  const MaybeOwnedArray<std::uint8_t> owned(values), borrowed(values, std::make_shared<int>());
+  for (const auto& bytes : {owned, borrowed}) {
+    const Dataset data = made({{"x", {1, 4, 5, 3}, bytes}, kLabel});
     EXPECT_EQ(data.shape, (Shape{3, 4, 5}));
     const auto& moved = data.train.set->pixels();
     EXPECT_EQ(moved[0], 0);
@@ -77,7 +69,7 @@ TEST(DataFromArrays, MovesChannelsToTheFront) {
 TEST(SamplesFromArrays, FindTheChannelsByTheNetworksShape) {
   std::vector<std::uint8_t> values(60);
   values[1] = 7;
-  const NamedArray array = bytes("x", {1, 6, 5, 2}, values);
+  const NamedArray array{"x", {1, 6, 5, 2}, values};
   const auto pixel = [&](const Shape& wanted, std::size_t i) {
     return std::get<0>(samples_from_arrays({array}, MissingValues::kError, wanted, "FILE"))[i];
   };
@@ -97,7 +89,7 @@ TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
     values.insert(values.end(), {static_cast<float>(i), 0.5f});
     classes.push_back(i % 3);
   }
-  const DataArrays ten{{floats("x", {10, 2}, values), labels("y", classes)}};
+  const DataArrays ten{{{"x", {10, 2}, values}, {"y", {10}, classes}}};
   const Dataset plain = make_dataset(ten, {.validation = std::size_t{3}});
   EXPECT_EQ(plain.name, "memory");
   EXPECT_EQ(plain.transform, InputTransform{});
@@ -115,7 +107,7 @@ TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
   ASSERT_EQ(asked.transform.mean.size(), 2u);
   EXPECT_EQ(asked.transform.mean[1], 0.5f);
   EXPECT_EQ(asked.transform.std[1], 1.0f) << "a constant feature";
-  const DataArrays rows{{bytes("x", {1, 4, 5, 3}, std::vector<std::uint8_t>(60)), labels("y", {0})}};
+  const DataArrays rows{{{"x", {1, 4, 5, 3}, std::vector<std::uint8_t>(60)}, kLabel}};
   EXPECT_EQ(make_dataset(rows).shape, (Shape{4, 5, 3})) << "channels in front";
 }
 
