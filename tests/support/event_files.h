@@ -1,7 +1,6 @@
 // Event files as tests read them: whole files, and events parsed by the classes that protoc generates.
 #pragma once
 
-#include "core/base/file.h"
 #include "proto/tensorboard/event.pb.h"
 #include "tests/support/test.h"
 

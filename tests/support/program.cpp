@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/file.h"
-
 namespace sweep::testing {
 namespace {
 

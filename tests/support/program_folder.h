@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "core/data/cache_folder.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"

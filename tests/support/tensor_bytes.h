@@ -1,7 +1,6 @@
 // The part of a safetensors file that a training determines.
 #pragma once
 
-#include "core/base/file.h"
 #include "tests/support/test.h"
 
 namespace sweep::test {

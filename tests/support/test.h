@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 
 namespace sweep::test {
 
@@ -85,36 +86,22 @@ class Environment {
 };
 
 /// A new empty directory, removed with everything in it at the end of the test.
-class TemporaryDirectory {
+class TemporaryDirectory : public TemporaryFolder {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "sweep-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  TemporaryDirectory() : TemporaryFolder(std::filesystem::temp_directory_path() / "sweep-test-") {}
 
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
 
   /// Writes a file, creates the folders it is in, and returns its path. An old file of that name is removed
   /// first, because ext4 flushes a file that is truncated and written again to the disk at once, which is
   /// slow.
   std::filesystem::path write(const std::string& name, std::string_view content) const {
-    const std::filesystem::path path = path_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::filesystem::remove(path);
-    std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
-    return path;
+    const std::filesystem::path file = path() / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::filesystem::remove(file);
+    std::ofstream(file, std::ios::binary) << content;
+    return file;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 /// A fixture.

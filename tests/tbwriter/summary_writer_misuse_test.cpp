@@ -2,7 +2,6 @@
 
 #include <ctime>
 
-#include "core/base/file.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
 
