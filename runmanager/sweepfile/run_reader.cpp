@@ -102,7 +102,7 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
 RunReader::RunReader(const JsonView& file, JsonDocument tree, std::vector<Assignment> plain,
                      NetworkFiles files, ReadContext context, Problems& problems)
     : space_(file, problems),
-      shown_(shown_values(space_.axes())),
+      shown_(shown_values(axes_)),
       tree_(std::move(tree)),
       plain_(std::move(plain)),
       files_(std::move(files)),
@@ -188,7 +188,7 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
 // The values of a combination, and its repeat if there are repeats.
 Params RunReader::params_of(const Combination& combination) const {
   Params params;
-  params.reserve(combination.values.size() + 1);
+  params.reserve(combination.values.size() + (space_.has_repeats() ? 1 : 0));
   for (const AxisValue& value : combination.values) {
     const std::vector<ParamValue>& known = shown_.at(value.axis);
     if (value.index < known.size()) {
@@ -207,7 +207,7 @@ Params RunReader::params_of(const Combination& combination) const {
 // without such a value, and all keys of a program, which has its own defaults.
 Params RunReader::values_in_force(const RunConfig& run) const {
   Params values;
-  for (const Axis* axis : space_.axes()) {
+  for (const Axis* axis : axes_) {
     if (find_param(run.params, axis->key) != nullptr || find_param(values, axis->key) != nullptr) continue;
     Json settings = Json::object();
     if (const auto section = run.resolved.find(axis->path[0])) settings[axis->path[0]] = *section;
