@@ -66,8 +66,7 @@ void copy_events(const fs::path& from, const fs::path& to) {
   if (!error) fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
   const bool is_torn = check.end == tbwriter::ReadEnd::kTornTail || check.end == tbwriter::ReadEnd::kZeroTail;
   if (!error && is_torn) fs::resize_file(to, check.bytes, error);
-  if (error)
-    throw IoError(fmt::format("{}: cannot copy it to {}: {}", from.string(), to.string(), error.message()));
+  if (error) throw_io(from, "cannot copy it to " + to.string(), error.value());
 }
 
 // What TensorBoard does not find in the run's own files.

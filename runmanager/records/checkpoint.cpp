@@ -117,12 +117,11 @@ RunProgress progress_of(const TensorFile& file) {
 // The optimizer's arrays by name, in the order of the file.
 std::vector<std::string> optimizer_arrays(const TensorFile& file) {
   std::vector<std::string> names;
-  std::unordered_set<std::string> known;
   for (const NamedTensor& tensor : file.tensors) {
     if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
     const std::string rest = tensor.name.substr(kOptimizerPrefix.size());
     const std::string name = rest.substr(0, rest.find('/'));
-    if (known.insert(name).second) names.push_back(name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;
 }

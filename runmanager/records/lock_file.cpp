@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <random>
 #include <utility>
 #include <vector>
@@ -28,10 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOwner = "process ";
-
-[[noreturn]] void throw_locking(const fs::path& path, const char* problem, int error) {
-  throw IoError(fmt::format("{}: {}: {}", path.string(), problem, std::strerror(error)));
-}
 
 std::string host_name() {
   std::array<char, 256> host{};
@@ -82,7 +77,7 @@ LockFile::LockFile(fs::path path)
 bool LockFile::try_lock(LockKind kind) {
   const int operation = kind == LockKind::kShared ? LOCK_SH : LOCK_EX;
   if (retry_interrupted([&] { return ::flock(fd(), operation | LOCK_NB); }) == 0) return true;
-  if (errno != EWOULDBLOCK) throw_locking(path_, "cannot lock", errno);
+  if (errno != EWOULDBLOCK) throw_io(path_, "cannot lock", errno);
   return false;
 }
 
@@ -103,7 +98,7 @@ std::string LockFile::text() const {
 void LockFile::write_owner(std::string_view more) {
   const std::string text = fmt::format("{}{} on {}\n{}", kOwner, ::getpid(), host_name(), more);
   if (retry_interrupted([this] { return ::ftruncate(fd(), 0); }) != 0 || ::lseek(fd(), 0, SEEK_SET) != 0)
-    throw_locking(path_, "cannot write", errno);
+    throw_io(path_, "cannot write", errno);
   write_all(fd(), text, path_);
 }
 
@@ -206,7 +201,7 @@ std::optional<RunLock> RunLock::try_lock(const fs::path& run_directory) {
   check_is_own_directory(run_directory);
   std::error_code error;
   fs::create_directories(run_directory, error);
-  if (error) throw IoError(run_directory.string() + ": cannot make this directory: " + error.message());
+  if (error) throw_io(run_directory, "cannot make this directory", error.value());
   LockFile file(run_directory / kLockFile);
   if (!file.try_lock(LockKind::kExclusive)) return std::nullopt;
   const std::string text = file.text();

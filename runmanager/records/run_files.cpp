@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -23,13 +24,13 @@ bool is_temporary(const std::string& name) {
   return std::ranges::any_of(kFiles, begins) || name.starts_with(kEventsCopy);
 }
 
-[[noreturn]] void throw_unprepared(const std::filesystem::path& directory,
-                                   const std::filesystem::filesystem_error& error) {
-  throw IoError(
-      fmt::format("{}: cannot prepare the run's directory: {}", directory.string(), error.code().message()));
-}
+constexpr const char* kUnprepared = "cannot prepare the run's directory";
 
 }  // namespace
+
+void throw_io(const std::filesystem::path& path, std::string_view problem, int error) {
+  throw IoError(fmt::format("{}: {}: {}", path.string(), problem, std::strerror(error)));
+}
 
 std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory) {
   std::vector<std::filesystem::directory_entry> entries;
@@ -38,7 +39,7 @@ std::vector<std::filesystem::directory_entry> directory_entries(const std::files
        it.increment(error))
     entries.push_back(*it);
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
-    throw IoError(directory.string() + ": cannot list: " + error.message());
+    throw_io(directory, "cannot list", error.value());
   return entries;
 }
 
@@ -78,7 +79,7 @@ void prepare_run_directory(const std::filesystem::path& directory,
   if (may_remove) may_remove();
   for (const std::filesystem::path& path : old) std::filesystem::remove(path);
 } catch (const std::filesystem::filesystem_error& error) {
-  throw_unprepared(directory, error);
+  throw_io(directory, kUnprepared, error.code().value());
 }
 
 void remove_temporaries(const std::filesystem::path& directory) try {
@@ -87,7 +88,7 @@ void remove_temporaries(const std::filesystem::path& directory) try {
     if (is_temporary(entry.path().filename().string())) std::filesystem::remove(entry.path());
   }
 } catch (const std::filesystem::filesystem_error& error) {
-  throw_unprepared(directory, error);
+  throw_io(directory, kUnprepared, error.code().value());
 }
 
 std::vector<std::string> own_event_files(const std::filesystem::path& run_directory) {
@@ -101,7 +102,7 @@ std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::pat
   for (const std::string& name : own_event_files(run_directory)) {
     std::error_code error;
     sizes[name] = std::filesystem::file_size(run_directory / name, error);
-    if (error) throw IoError((run_directory / name).string() + ": cannot read its size: " + error.message());
+    if (error) throw_io(run_directory / name, "cannot read its size", error.value());
   }
   return sizes;
 }

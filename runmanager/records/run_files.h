@@ -41,6 +41,10 @@ inline constexpr const char* kReportFile = "report.html";
 /// Begins the names of copies of events files that are not complete yet; they end in ".tmp".
 inline constexpr const char* kEventsCopy = "copy-of-events.";
 
+/// Throws IoError: "PATH: PROBLEM: No space left on device". `error`: an errno, or the value of a
+/// std::error_code.
+[[noreturn]] void throw_io(const std::filesystem::path& path, std::string_view problem, int error);
+
 /// Returns what is in `directory`, in any order; nothing if there is no such directory. Throws IoError,
 /// naming it and the reason.
 std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory);

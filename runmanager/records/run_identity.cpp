@@ -29,12 +29,9 @@ Json numbers_of(const Json& object, std::span<const Setting> keys) {
 }
 
 // One text for 1 and 1.0: a file may spell a number either way. Integers that no double holds stay exact.
-std::string number_text(const Json& number) {
-  if (number.is_number_float()) return fmt::format("{}", number.get<double>());
-  return number.dump();
+std::string value_text(const Json& value) {
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
 }
-
-std::string value_text(const Json& value) { return value.is_number() ? number_text(value) : value.dump(); }
 
 void flatten(const Json& value, const std::string& key,
              std::vector<std::pair<std::string, std::string>>& settings) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -25,10 +24,6 @@ namespace fs = std::filesystem;
 constexpr const char* kTurnFile = ".turn.lock";
 constexpr const char* kStart = "start";  // in the lock file of a shared directory
 constexpr std::chrono::milliseconds kPause(10);
-
-[[noreturn]] void throw_io(const fs::path& path, const std::string& message, int error) {
-  throw IoError(fmt::format("{}: {}: {}", path.string(), message, std::strerror(error)));
-}
 
 // Another process has the lock.
 class HeldError : public IoError {
