@@ -13,21 +13,13 @@ class LiveTable : public ProgramFolder {
  protected:
   LiveTable() { write_quarters(folder_.path()); }
 
-  // 3 runs; one diverges, and one is skipped if there is no such device.
-  std::vector<std::string> short_sweep() const {
-    return {"quarters.json",
-            "lr=0.1,0.2,1e30",
-            "device=cpu,cuda:77",
-            "num_workers=0",
-            "batch_size=10",
-            "epochs=500",
-            "--jobs",
-            "2"};
-  }
-  // Takes longer than any test here. One that is only watched says nothing itself, as nobody reads its
-  // terminal.
-  std::vector<std::string> long_sweep(const std::string& option = "--threads=1") const {
-    return {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000", option};
+  // Takes longer than any test here. One that is only watched is to be quiet,
+  // as nobody reads its terminal.
+  std::vector<std::string> sweep_with(const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0",
+                                      "epochs=1000000"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
   }
 
   bool shows(const ProgramOnScreen& program, const std::string& text) const {
@@ -42,9 +34,18 @@ class LiveTable : public ProgramFolder {
   const std::string program_ = program_path(SWEEP_PROGRAM);
 };
 
+// One of the runs diverges, and three are skipped if there is no such device.
 TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
+  const std::vector<std::string> words = {"quarters.json",
+                                          "lr=0.1,0.2,1e30",
+                                          "device=cpu,cuda:77",
+                                          "num_workers=0",
+                                          "batch_size=10",
+                                          "epochs=500",
+                                          "--jobs",
+                                          "2"};
   for (const int width : {60, 80, 200}) {
-    ProgramOnScreen program(program_, short_sweep(), folder_.path(), width);
+    ProgramOnScreen program(program_, words, folder_.path(), width);
     ASSERT_TRUE(program.show_until([&] { return shows(program, "epoch") && shows(program, "/500"); }))
         << program.screen.text();
     EXPECT_TRUE(shows(program, "quarters")) << program.screen.text();
@@ -63,7 +64,7 @@ TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
 }
 
 TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
-  ProgramOnScreen program(program_, long_sweep(), folder_.path(), 200);
+  ProgramOnScreen program(program_, sweep_with({}), folder_.path(), 200);
   ASSERT_TRUE(program.show_until([&] { return shows(program, "img/s"); })) << program.screen.text();
   for (const int width : {80, 60, 200, 60}) {
     program.resize(width);
@@ -87,7 +88,7 @@ TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
 }
 
 TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
-  ProgramOnScreen sweep(program_, long_sweep("--quiet"), folder_.path(), 80);
+  ProgramOnScreen sweep(program_, sweep_with({"--quiet"}), folder_.path(), 80);
   wait_for_progress();
   ProgramOnScreen watch(program_, {"status", "--follow"}, folder_.path(), 100);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
@@ -109,7 +110,7 @@ TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
 }
 
 TEST_F(LiveTable, TellsThatASweepWasKilled) {
-  ProgramOnScreen sweep(program_, long_sweep("--quiet"), folder_.path(), 80);
+  ProgramOnScreen sweep(program_, sweep_with({"--quiet"}), folder_.path(), 80);
   wait_for_progress();
   ProgramOnScreen watch(program_, {"status", "runs/quarters", "--follow"}, folder_.path(), 80);
   ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs"); })) << watch.screen.text();
@@ -119,17 +120,13 @@ TEST_F(LiveTable, TellsThatASweepWasKilled) {
   EXPECT_EQ(status()["state"], "died");
   run({"fsck", "runs/quarters"});
   // The next start removes what the killed one left.
-  run({"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000", "--max-time", "1"},
-      75);
+  run(sweep_with({"--max-time", "1"}), 75);
   EXPECT_FALSE(fs::exists(folder_.path() / "runs/quarters/.progress.json"));
   EXPECT_EQ(status()["state"], "interrupted");
 }
 
 TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
-  ProgramOnScreen sweep(program_,
-                        {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
-                         "--quiet", "--max-time", "4"},
-                        folder_.path(), 80);
+  ProgramOnScreen sweep(program_, sweep_with({"--quiet", "--max-time", "4"}), folder_.path(), 80);
   wait_for_progress();
   Finished plain;
   std::thread reader([&] {

@@ -194,19 +194,15 @@ TEST(Statistics, TheIntervalOfAGeometricMeanIsThatOfTheLogarithms) {
   EXPECT_NEAR(estimate->interval->second, 3049.0, 1.0);
 }
 
-TEST(Statistics, OneValueHasAMeanAndNoInterval) {
+TEST(Statistics, OneValueHasNoIntervalAndWhatIsNotAboveZeroNoGeometricMean) {
   const auto estimate = mean_of(std::vector<double>{3});
   ASSERT_TRUE(estimate);
   EXPECT_EQ(estimate->mean, 3);
   EXPECT_FALSE(estimate->interval);
   EXPECT_FALSE(mean_of({}));
-}
-
-TEST(Statistics, ThereIsNoGeometricMeanOfWhatIsNotAboveZero) {
-  EXPECT_FALSE(geometric_mean_of(std::vector<double>{1, 0}));
-  EXPECT_FALSE(geometric_mean_of(std::vector<double>{1, -2}));
-  EXPECT_FALSE(geometric_mean_of(std::vector<double>{std::numeric_limits<double>::quiet_NaN()}));
-  EXPECT_FALSE(geometric_mean_of({}));
+  for (const std::vector<double>& values :
+       {std::vector<double>{1, 0}, {1, -2}, {std::numeric_limits<double>::quiet_NaN()}, {}})
+    EXPECT_FALSE(geometric_mean_of(values));
 }
 
 }  // namespace sweep::comparison_test

@@ -11,15 +11,11 @@ using ::testing::_;
 std::vector<RunRecord> grid(std::int64_t repeats) {
   std::vector<RunRecord> runs;
   int n = 0;
-  for (const std::string a : {"x", "y", "z"}) {
-    for (const std::string b : {"p", "q"}) {
-      for (const std::string c : {"u", "v"}) {
+  for (const auto& [a, of_a] : {std::pair("x", 0), {"y", 1}, {"z", 3}}) {
+    for (const auto& [b, of_b] : {std::pair("p", 0.0), {"q", of_a == 3 ? 1 : 0.5}}) {
+      for (const auto& [c, of_c] : {std::pair("u", 0.0), {"v", 0.1}}) {
         for (std::int64_t repeat = 0; repeat < 2; ++repeat, ++n) {
-          const double value = std::sin(n * n) +
-                               (a == "x"   ? 0
-                                : a == "y" ? 1
-                                           : 3) +
-                               (b == "q" ? 0.5 : 0) * (a == "z" ? 2 : 1) + (c == "v" ? 0.1 : 0);
+          const double value = std::sin(n * n) + of_a + of_b + of_c;
           if (repeat >= repeats) continue;
           RunRecord run =
               testing::made_run({{"a", a}, {"b", b}, {"c", c}, {"repeat", repeat}}, "cpu", 1).record;

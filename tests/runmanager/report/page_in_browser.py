@@ -165,6 +165,7 @@ class Shown(Page):
                 report(made.write(self.folder, name, runs))
                 self.show(self.folder / name / "report.html")
                 self.check(charts)
+                self.assertEqual(self.text("#count"), f"{len(runs)} runs" if len(runs) > 1 else "1 run")
 
     def test_two_sweeps_side_by_side(self):
         for name, seconds in (("a", 1), ("b", 2)):

@@ -87,25 +87,15 @@ class Whole(Page):
                                                "['95 % from', 'low', 'share'], ['to', 'high', 'share']]}, {levels: [{level: true, text: "
                                                "'50.00%', low: 0.4, high: null}]}).textContent"), "mean95 % fromto50.00%40.00%–")
 
-    def test_a_single_run_is_counted_as_one(self):
-        self.report([made.run("r", {"lr": 1}, made.epochs(3, 0.5, 1))])
-        self.assertEqual(self.text("#count"), "1 run")
-
-    def test_charts_are_as_narrow_as_paper(self):
-        self.report(made.trials(8), search=Searched.SEARCH)
-        widths = "return deep('.canvas canvas').map(canvas => canvas.clientWidth)"
-        wide = self.browser.evaluate(widths)
-        self.assertGreater(max(wide), 1000)
-        self.browser.evaluate("dispatchEvent(new Event('beforeprint'))")
-        self.assertLess(max(self.browser.evaluate(widths)), 700)
-        self.browser.evaluate("dispatchEvent(new Event('afterprint'))")
-        self.assertEqual(self.browser.evaluate(widths), wide)
-
-    def test_paper_is_light(self):
+    def test_on_paper_charts_are_narrow_and_all_is_light(self):
         self.report(made.trials(8), "dark", search=Searched.SEARCH)
-        theme = "return document.documentElement.dataset.theme"
-        self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('beforeprint')); " + theme), "light")
-        self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('afterprint')); " + theme), "dark")
+        look = "return [document.documentElement.dataset.theme, Math.max(...deep('.canvas canvas').map(canvas => canvas.clientWidth))]"
+        shown = self.browser.evaluate(look)
+        self.assertGreater(shown[1], 1000)
+        theme, width = self.browser.evaluate("dispatchEvent(new Event('beforeprint')); " + look)
+        self.assertEqual(theme, "light")
+        self.assertLess(width, 700)
+        self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('afterprint')); " + look), shown)
 
     def test_numbers_are_sorted_before_texts(self):
         sizes = ("10", "1a", "2", "b")
