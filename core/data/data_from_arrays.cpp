@@ -41,10 +41,12 @@ std::pair<std::string, std::optional<DataPart>> split_name(const std::string& na
 void set_where(NamedArray& array, const std::string& name) {
   array.where = array.where.empty() ? name + ": array " + quoted_name(array.name) : array.where + ":";
 }
-// The same before the problem, and how others mention the array.
-std::string place(const NamedArray& array) { return array.where + (array.where.ends_with(':') ? " " : ": "); }
+// The same before a colon, and how others mention the array.
+std::string place(const NamedArray& array) {
+  return array.where.substr(0, array.where.size() - (array.where.ends_with(':') ? 1 : 0));
+}
 std::string mention(const NamedArray& array) {
-  return array.where.ends_with(':') ? array.where.substr(0, array.where.size() - 1) : quoted_name(array.name);
+  return array.where.ends_with(':') ? place(array) : quoted_name(array.name);
 }
 
 // Throws DataError, "ARRAY PROBLEM".
@@ -146,15 +148,16 @@ std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t cou
   const auto add = [&](auto value) {
     if constexpr (std::is_floating_point_v<decltype(value)>) {
       if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
-        throw DataError(
-            fmt::format("{}the label {:f} of sample {} (from 0) is not a whole number; numbers to be "
-                        "predicted are named by \"target\"",
-                        place(array), value, classes.size()));
+        refuse(
+            place(array),
+            "the label {:f} of sample {} (from 0) is not a whole number; numbers to be predicted are named "
+            "by \"target\"",
+            value, classes.size());
       }
     }
     if (value < 0 || static_cast<std::int64_t>(value) >= count) {
-      throw DataError(fmt::format("{}label {} of sample {} (from 0) is out of range: 0 to {}", place(array),
-                                  static_cast<std::int64_t>(value), classes.size(), count - 1));
+      refuse(place(array), "label {} of sample {} (from 0) is out of range: 0 to {}",
+             static_cast<std::int64_t>(value), classes.size(), count - 1);
     }
     classes.push_back(static_cast<std::int32_t>(value));
   };
@@ -168,23 +171,24 @@ std::vector<float> take_values(NamedArray& array) {
   for (std::size_t i = 0; i < floats.size(); ++i) {
     if (std::isfinite(floats[i])) continue;
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
-    throw DataError(fmt::format("{}the target of sample {} (from 0) is not a finite number", place(array),
-                                i / per_sample));
+    refuse(place(array), "the target of sample {} (from 0) is not a finite number", i / per_sample);
   }
   return floats;
 }
 
 void note_rounded_integers(const NamedArray& array, std::vector<std::string>& notes) {
+  // Bytes may be more than fit into memory.
+  if (are_bytes(array) || (are_floats(array) && !array.were_integers)) return;
   const bool are_rounded = std::visit(
       [&](const auto& values) {
         return std::any_of(values.begin(), values.end(),
                            [](auto value) { return std::abs(static_cast<float>(value)) >= kLargestWhole; });
       },
       array.values);
-  if (!are_rounded || (are_floats(array) && !array.were_integers)) return;
+  if (!are_rounded) return;
   notes.push_back(array.where +
-                  " holds integers of more than 24 bits, which are rounded to float32; subtract a constant "
-                  "from them if the last digits matter");
+                  " holds integers of more than 24 bits, which are rounded to float32; subtract a "
+                  "constant from them if the last digits matter");
 }
 
 std::string names_of(const std::vector<NamedArray>& arrays) {
