@@ -82,20 +82,26 @@ std::size_t Program::blocks_at_once() const {
   return parameter_floats_ > kCache && parameter_floats_ > 8 * workspace_floats_ ? kMaxBlocksAtOnce : 1;
 }
 
-Buffers Program::buffers_of(std::size_t op, const Block& block) const {
+Buffers Program::buffers_of(std::size_t op, const Block& block, float* grad_parameters) const {
   Workspace& workspace = *block.workspace;
   return {value(ops_[op].in, workspace),
           value(ops_[op].shortcut, workspace),
           workspace.at(ops_[op].saved),
           workspace.at(ops_[op].out),
           workspace.scratch,
-          block.first_image};
+          gradient(plan_[op].grad_out, workspace),
+          gradient(plan_[op].grad_in, workspace),
+          grad_parameters == nullptr ? nullptr : grad_parameters + ops_[op].parameters,
+          block.first_image,
+          block.images,
+          block.is_first};
 }
 
 void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
                          std::span<const Block> blocks) const {
   std::array<Buffers, kMaxBlocksAtOnce> buffers;
-  std::ranges::transform(blocks, buffers.begin(), [&](const Block& block) { return buffers_of(op, block); });
+  std::ranges::transform(blocks, buffers.begin(),
+                         [&](const Block& block) { return buffers_of(op, block, nullptr); });
   ops_[op].op->forward_all(pass, parameters + ops_[op].parameters, std::span(buffers).first(blocks.size()));
 }
 
@@ -116,21 +122,11 @@ void Program::forward(std::size_t phase, const Pass& pass, std::span<const Block
   });
 }
 
-Buffers Program::backward_buffers(std::size_t op, const Block& block, float* grad_parameters) const {
-  Buffers buffers = buffers_of(op, block);
-  buffers.grad_out = gradient(plan_[op].grad_out, *block.workspace);
-  buffers.grad_in = gradient(plan_[op].grad_in, *block.workspace);
-  buffers.grad_parameters = grad_parameters + ops_[op].parameters;
-  buffers.is_first = block.is_first;
-  buffers.images = block.images;
-  return buffers;
-}
-
 void Program::backward_op(std::size_t op, std::span<const Block> blocks, const float* parameters,
                           float* grad_parameters) const {
   std::array<Buffers, kMaxBlocksAtOnce> buffers;
   std::ranges::transform(blocks, buffers.begin(),
-                         [&](const Block& block) { return backward_buffers(op, block, grad_parameters); });
+                         [&](const Block& block) { return buffers_of(op, block, grad_parameters); });
   ops_[op].op->backward_all(parameters + ops_[op].parameters, std::span(buffers).first(blocks.size()));
   for (std::size_t i = 0; i < blocks.size(); ++i) spread_gradient(op, buffers[i], *blocks[i].workspace);
 }
@@ -164,7 +160,7 @@ void Program::backward(std::size_t phase, std::span<const Block> blocks, const f
     timed(op_seconds, op, [&] {
       if (phase == 0 || op > all.begin) return backward_op(op, blocks, parameters, grad_parameters);
       for (const Block& block : blocks)
-        ops_[op].batch_norm->collect_sums(block.index, backward_buffers(op, block, grad_parameters));
+        ops_[op].batch_norm->collect_sums(block.index, buffers_of(op, block, grad_parameters));
     });
   }
 }

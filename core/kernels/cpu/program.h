@@ -151,8 +151,8 @@ class Program {
   }
   void forward_op(std::size_t op, const Pass& pass, const float* parameters,
                   std::span<const Block> blocks) const;
-  Buffers buffers_of(std::size_t op, const Block& block) const;
-  Buffers backward_buffers(std::size_t op, const Block& block, float* grad_parameters) const;
+  // `grad_parameters`: a partial sum, all of it; nullptr forward.
+  Buffers buffers_of(std::size_t op, const Block& block, float* grad_parameters) const;
   void backward_op(std::size_t op, std::span<const Block> blocks, const float* parameters,
                    float* grad_parameters) const;
   void spread_gradient(std::size_t op, const Buffers& buffers, Workspace& workspace) const;

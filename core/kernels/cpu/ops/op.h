@@ -24,14 +24,14 @@ struct Buffers {
   const float* shortcut;  // the second input of a sum; nullptr for all other ops
   float* saved;           // from forward() to the block's backward()
   float* out;
-  float* scratch;           // undefined at first, and other ops overwrite it
-  std::size_t first_image;  // position of the block's first image in the batch, for dropout
+  float* scratch;  // undefined at first, and other ops overwrite it
   // The operands of backward(): in, out and saved are as forward() left them.
-  float* grad_out = nullptr;         // may be overwritten
-  float* grad_in = nullptr;          // written; nullptr if it is not needed
-  float* grad_parameters = nullptr;  // of a partial sum; added to, unless it is_first and OpSizes::begins_sum
-  bool is_first = false;             // of the blocks of the partial sum
-  std::size_t images = 0;  // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
+  float* grad_out;          // may be overwritten
+  float* grad_in;           // written; nullptr if it is not needed
+  float* grad_parameters;   // of a partial sum; added to, unless it is_first and OpSizes::begins_sum
+  std::size_t first_image;  // position of the block's first image in the batch, for dropout
+  std::size_t images;       // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
+  bool is_first;            // of the blocks of the partial sum
 };
 
 /// Where `count` parameters of the network, from `network` on, are in an op's own layout: from `own` on.
