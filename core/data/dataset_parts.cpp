@@ -27,12 +27,12 @@ std::size_t part_size(const std::string& key, const std::variant<std::size_t, do
   const double fraction = std::get<double>(size);
   if (!(fraction >= 0 && fraction < 1)) {
     throw ConfigError(
-        fmt::format("{} as a fraction must be at least 0 and less than 1, found {:f}", key, fraction));
+        fmt::format("{} as a fraction must be at least 0 and less than 1, found {}", key, fraction));
   }
   const auto samples = static_cast<std::size_t>(static_cast<double>(total) * fraction);
   if (samples == 0 && fraction > 0) {
     throw ConfigError(fmt::format(
-        "{} as a fraction is less than one of the {}, found {:f}: give a larger one, or a number of "
+        "{} as a fraction is less than one of the {}, found {}: give a larger one, or a number of "
         "samples",
         key, counted(total, "training sample"), fraction));
   }

@@ -129,7 +129,7 @@ TEST(SplitSamples, TakesANumberOrAFractionThatLeavesSomethingToTrainOn) {
   for (const double fraction : {1.0, -0.1, 2.0, std::nan(""), HUGE_VAL})
     EXPECT_THAT(error(fraction), HasSubstr("must be at least 0 and less than 1"));
   EXPECT_EQ(error(0.008),
-            "validation as a fraction is less than one of the 100 training samples, found 0.008000: give a "
+            "validation as a fraction is less than one of the 100 training samples, found 0.008: give a "
             "larger one, or a number of samples");
 }
 
