@@ -253,23 +253,19 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
       base = wanted;
       part.reset();
     }
-    ArrayPair& pair = found.parts[part.value_or(kTrainPart)];
-    NamedArray** slot = nullptr;
     const bool is_target = wanted.empty() ? std::ranges::count(kTargetNames, base) > 0 : base == wanted;
-    if (is_target) {
-      slot = &pair.targets;
-      if (found.target_name.empty()) found.target_name = base;
-    } else if (std::ranges::count(kSampleNames, base) > 0) {
-      slot = &pair.samples;
-    } else {
+    if (!is_target && std::ranges::count(kSampleNames, base) == 0) {
       data.notes.push_back(array.where + " is not used");
       continue;
     }
-    if (*slot != nullptr) {
-      refuse(name, "both \"{}\" and \"{}\" could be the {}", (*slot)->name, array.name,
+    if (is_target && found.target_name.empty()) found.target_name = base;
+    ArrayPair& pair = found.parts[part.value_or(kTrainPart)];
+    NamedArray*& slot = is_target ? pair.targets : pair.samples;
+    if (slot != nullptr) {
+      refuse(name, "both \"{}\" and \"{}\" could be the {}", slot->name, array.name,
              is_target ? "targets" : "samples");
     }
-    *slot = &array;
+    slot = &array;
     check_array(array);
   }
   const ArrayPair& train = found.parts[kTrainPart];
