@@ -16,10 +16,11 @@ constexpr double kLargeLimit = 1e9;
 // Engines compute with floats.
 constexpr double kMaxNumber = std::numeric_limits<float>::max();
 
-std::string joined(const std::vector<std::string>& names) {
+// What a message about the wrong `name` ends with.
+std::string allowed_names(const std::vector<std::string>& names, std::string_view name) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
+  for (const std::string& allowed : names) text += (text.empty() ? "" : ", ") + allowed;
+  return "; allowed: " + (text.empty() ? "none" : text) + did_you_mean(nearest_name(name, names), "; did");
 }
 
 bool in_range(const ArgumentType& type, double value) {
@@ -161,9 +162,8 @@ const NamedType* find_type(std::span<const NamedType> types, std::string_view na
 const NamedType& require_type(std::span<const NamedType> types, std::string_view name,
                               std::string_view subject) {
   if (const NamedType* type = find_type(types, name)) return *type;
-  const std::vector<std::string> names = type_names(types);
-  throw ConfigError(std::string(subject) + ": unknown type \"" + std::string(name) +
-                    "\"; allowed: " + joined(names) + did_you_mean(nearest_name(name, names), "; did"));
+  throw ConfigError(std::string(subject) + ": unknown type \"" + std::string(name) + "\"" +
+                    allowed_names(type_names(types), name));
 }
 
 const ArgumentType* find_argument(const NamedType& type, std::string_view name) {
@@ -192,8 +192,8 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
     if (find_argument(type, name) != nullptr) continue;
     std::vector<std::string> names;
     for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
-    throw ConfigError(start + ": " + type.name + " has no argument \"" + name +
-                      "\"; allowed: " + joined(names) + did_you_mean(nearest_name(name, names), "; did"));
+    throw ConfigError(start + ": " + type.name + " has no argument \"" + name + "\"" +
+                      allowed_names(names, name));
   }
   Arguments complete;
   for (const ArgumentType& argument : type.arguments) {

@@ -129,12 +129,11 @@ class ThreadCommunicator final : public Communicator {
   }
 
   void scatter(const SharedArray& array) override {
-    from_root({&array, 1}, [&](std::byte* source) { copy_part(source, array.data, array.begins, rank_); });
+    from_root(array, [&](std::byte* source) { copy_part(source, array.data, array.begins, rank_); });
   }
 
   void broadcast(std::span<std::byte> data) override {
-    const SharedArray array{data.data(), {}};
-    from_root({&array, 1}, [&](const std::byte* source) {
+    from_root({data.data(), {}}, [&](const std::byte* source) {
       if (source != data.data()) std::memcpy(data.data(), source, data.size());
     });
   }
@@ -157,8 +156,8 @@ class ThreadCommunicator final : public Communicator {
   }
 
   template <class Copy>
-  void from_root(std::span<const SharedArray> arrays, Copy copy) {
-    if (rank_ == 0) group_->shown(0) = arrays;
+  void from_root(const SharedArray& array, Copy copy) {
+    if (rank_ == 0) group_->shown(0) = {&array, 1};
     group_->arrive(rank_);
     if (rank_ > 0) {
       group_->wait(rank_, 1);
