@@ -20,16 +20,14 @@ class UsageError : public Error {
 template <class... Parts>
 void require(bool holds, const Parts&... parts) {
   if (holds) return;
-  std::string message;
-  const auto append = [&message](const auto& part) {
+  const auto text_of = [](const auto& part) {
     if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
-      message += std::to_string(part);
+      return std::to_string(part);
     } else {
-      message += part;
+      return std::string(part);
     }
   };
-  (append(parts), ...);
-  throw UsageError(message);
+  throw UsageError((text_of(parts) + ...));
 }
 
 }  // namespace sweep::tbwriter

@@ -171,7 +171,7 @@ TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndGoesOn) {
   const std::vector<ScalarPoint> points{{"fine", 1}, {"", 1}};
   const std::pair<std::function<void(SummaryWriter&)>, const char*> calls[] = {
       {[](SummaryWriter& writer) { writer.add_text("s", "now text"); }, "cannot become text"},
-      {[](SummaryWriter& writer) { writer.add_scalar("s", 1, 1, {.wall_time = kNan}); }, "not a finite"},
+      {[&](SummaryWriter& writer) { writer.add_scalar("s", 1, 1, {.wall_time = kNan}); }, "not a finite"},
       {[](SummaryWriter& writer) { writer.add_text("t", std::string(64 << 20, 'x')); }, "than 64 MiB"},
       {[&](SummaryWriter& writer) { writer.add_scalar_batch(points); }, "a tag is empty"},
       {sound(8000, 4), "6 samples, which are no whole frames"},
