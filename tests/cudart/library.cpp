@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
-#include "tests/cudart/library_limits.h"
+#include "tests/cudart/machine.h"
 
 namespace sweep {
 

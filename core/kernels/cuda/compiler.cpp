@@ -114,7 +114,7 @@ class Compiler {
 
   void make_stack() {
     if (sections_.empty()) return;
-    const int gradient_slices = LinearStackOp::gradient_slices(stacked_, (images_));
+    const int gradient_slices = LinearStackOp::gradient_slices(stacked_, images_);
     for (const StackSection& section : sections_) {
       if (!is_here(section.node)) continue;
       const bool is_last = &section == &sections_.back();
@@ -296,15 +296,14 @@ class Compiler {
       const Value& second = values_[node.inputs[1]];
       place.second = {second.slot, {}, {}, second.gradient, adds(n, 1)};
     }
-    return std::visit([&](const auto& kind) { return op_of_kind(kind, place); }, node.layer->kind);
+    const auto op_of = [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Op> {
+      if constexpr (std::is_same_v<Kind, layers::Flatten>)
+        return nullptr;  // is no node
+      else
+        return make_layer_op(kind, place);
+    };
+    return std::visit(op_of, node.layer->kind);
   }
-
-  template <class Kind>
-  static std::unique_ptr<Op> op_of_kind(const Kind& kind, const LayerPlace& place) {
-    return make_layer_op(kind, place);
-  }
-  // Is no node.
-  static std::unique_ptr<Op> op_of_kind(const layers::Flatten&, const LayerPlace&) { return nullptr; }
 
   const Network& network_;
   const int images_;

@@ -75,6 +75,16 @@ RoundOptions round_options(const Network& network, const EngineOptions& options,
           .micro_batches = (micro_batches + most - 1) / most};
 }
 
+// What a stage's arrays hold of those of the whole network.
+std::span<const float> range_of(std::span<const float> all, const ArrayRange& range) {
+  return all.subspan(range.base, range.end - range.base);
+}
+
+void gather(const std::vector<float>& own, const ArrayRange& range, std::vector<float>& all) {
+  std::copy(own.begin() + static_cast<std::ptrdiff_t>(range.first - range.base), own.end(),
+            all.begin() + static_cast<std::ptrdiff_t>(range.first));
+}
+
 }  // namespace
 
 NetworkInStages::NetworkInStages(const Network& network, const EngineOptions& options,
@@ -301,17 +311,6 @@ void NetworkInStages::leave() noexcept {
     }
     groups_[devices_[s]].reset();
   }
-}
-
-// What a stage's arrays hold of those of the whole network.
-std::span<const float> NetworkInStages::range_of(std::span<const float> all, const ArrayRange& range) {
-  return all.subspan(range.base, range.end - range.base);
-}
-
-void NetworkInStages::gather(const std::vector<float>& own, const ArrayRange& range,
-                             std::vector<float>& all) {
-  std::copy(own.begin() + static_cast<std::ptrdiff_t>(range.first - range.base), own.end(),
-            all.begin() + static_cast<std::ptrdiff_t>(range.first));
 }
 
 std::vector<float> NetworkInStages::gathered(std::size_t count, const ArrayRange& (Program::*range)() const,

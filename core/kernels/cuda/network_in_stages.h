@@ -101,9 +101,6 @@ class NetworkInStages {
   void wait_for_streams() noexcept;
   void leave() noexcept;
 
-  static std::span<const float> range_of(std::span<const float> all, const ArrayRange& range);
-  static void gather(const std::vector<float>& own, const ArrayRange& range, std::vector<float>& all);
-
   std::vector<float> gathered(std::size_t count, const ArrayRange& (Program::*range)() const,
                               const Array<float>& (Program::*array)() const);
 

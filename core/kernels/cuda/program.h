@@ -71,10 +71,8 @@ class Program {
   /// NetworkInStages takes.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
-  /// Captures the graph of such a call now, if there is none yet, and launches nothing.
-  void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-    recording(stream, task, steps, images, inputs);
-  }
+  /// Returns the graph of such a call, captured now if there is none yet, and launches nothing.
+  const Graph& record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
   /// What a step reads, in device memory.
   struct Inputs {
@@ -134,7 +132,6 @@ class Program {
   std::size_t largest_sums() const;
   std::size_t blocks() const;
   std::size_t block_of_share(int share) const;
-  const Graph& recording(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
   void evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void train(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void train_turn(const Pass& pass) const;

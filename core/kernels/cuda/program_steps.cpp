@@ -25,10 +25,10 @@ std::set<int> pass_sizes(Task task, int images, const BatchShares& shares) {
 }  // namespace
 
 void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  stream.launch(recording(stream, task, steps, images, inputs));
+  stream.launch(record(stream, task, steps, images, inputs));
 }
 
-const Graph& Program::recording(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
+const Graph& Program::record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
   const Key key{task, steps, images};
   const auto found = recordings_.find(key);
   if (found != recordings_.end()) return found->second;

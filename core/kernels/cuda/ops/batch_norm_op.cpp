@@ -10,9 +10,8 @@ namespace {
 class BatchNormOp final : public Op {
  public:
   BatchNormOp(const layers::BatchNorm2d& norm, const LayerPlace& place)
-      : shape_{static_cast<int>(place.layer.input[0]),
-               static_cast<int>(place.layer.input[1] * place.layer.input[2]), static_cast<float>(norm.eps),
-               static_cast<float>(norm.momentum)},
+      : shape_{size(place.layer.input[0]), size(place.layer.input[1] * place.layer.input[2]),
+               static_cast<float>(norm.eps), static_cast<float>(norm.momentum)},
         offsets_(parameter_offsets(place.network, place.layer)),
         running_mean_(static_cast<int>(place.network.buffers()[place.layer.buffers[0]].offset)),
         running_var_(static_cast<int>(place.network.buffers()[place.layer.buffers[1]].offset)),

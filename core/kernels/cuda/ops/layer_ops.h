@@ -23,6 +23,9 @@ struct LayerPlace {
   std::uint32_t dropouts = 0;  // dropout layers before this one: each draws other random numbers
 };
 
+/// An extent as kernels have it.
+inline int size(std::int64_t extent) { return static_cast<int>(extent); }
+
 std::unique_ptr<Op> make_layer_op(const layers::Conv2d&, const LayerPlace& place);
 std::unique_ptr<Op> make_layer_op(const layers::Linear&, const LayerPlace& place);
 std::unique_ptr<Op> make_layer_op(const layers::BatchNorm2d& norm, const LayerPlace& place);

@@ -7,7 +7,6 @@ namespace {
 
 // `window`: nullptr of adaptive pooling.
 PoolShape pool_shape(const Layer& layer, const layers::Window* window) {
-  const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
   PoolShape s{};
   s.channels = size(layer.input[0]);
   s.in_height = size(layer.input[1]);

@@ -37,11 +37,6 @@ namespace sweep::cuda {
 /// Threads of a block, unless a kernel has its own number. A power of two, for block_sum().
 inline constexpr unsigned kThreads = 256;
 
-/// Blocks or threads along x, y and z.
-struct Extent {
-  unsigned x = 1, y = 1, z = 1;
-};
-
 inline __host__ __device__ int ceil_div(int count, int divisor) { return (count + divisor - 1) / divisor; }
 
 /// Lays out dynamic shared memory: reserves `floats` after the `total` reserved so far, and returns where
@@ -151,8 +146,8 @@ void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Bl
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
-        start_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
-                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, pointers);
+        start_kernel(stream, reinterpret_cast<const void*>(kernel), grid, block.threads, block.shared_bytes,
+                     pointers);
       },
       values);
 }

@@ -93,14 +93,20 @@ class LoadedKernels {
   std::map<std::pair<int, const void*>, std::size_t> shared_bytes_;  // that each may have, on a device
 };
 
+int current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  return device;
+}
+
 }  // namespace
 
 void use_device(int index) { check(cudaSetDevice(index), "choosing the device"); }
 
 void reach_device(int index) {
-  int device = 0, possible = 0;
-  check(cudaGetDevice(&device), "asking for the device");
+  const int device = current_device();
   if (device == index) return;
+  int possible = 0;
   check(cudaDeviceCanAccessPeer(&possible, device, index), "asking whether devices reach each other");
   if (possible == 0) return;
   const cudaError_t error = cudaDeviceEnablePeerAccess(index, 0);
@@ -249,21 +255,18 @@ Graph Stream::capture(const std::function<void()>& work) {
 
 void Stream::launch(const Graph& graph) { check(cudaGraphLaunch(graph.get(), native()), "starting a graph"); }
 
-void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, void** arguments) {
-  int device = 0;
-  check(cudaGetDevice(&device), "asking for the device");
+void start_kernel(Stream& stream, const void* kernel, Extent grid, Extent block, std::size_t shared_bytes,
+                  void** arguments) {
   static LoadedKernels loaded;
-  loaded.prepare(device, kernel, shared_bytes);
+  loaded.prepare(current_device(), kernel, shared_bytes);
   check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,
                          shared_bytes, stream.native()),
         "starting a kernel");
 }
 
 std::size_t shared_bytes_limit() {
-  int device = 0, bytes = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
         "asking for the size of shared memory");
   return static_cast<std::size_t>(bytes);
 }

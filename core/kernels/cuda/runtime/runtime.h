@@ -179,13 +179,15 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
   return values;
 }
 
+/// Blocks or threads along x, y and z.
+struct Extent {
+  unsigned x = 1, y = 1, z = 1;
+};
+
 /// Puts one kernel on the stream; for launch(). `arguments` points to the kernel's arguments, in order, which
 /// are copied.
-struct LaunchExtent {
-  unsigned x, y, z;
-};
-void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, void** arguments);
+void start_kernel(Stream& stream, const void* kernel, Extent grid, Extent block, std::size_t shared_bytes,
+                  void** arguments);
 
 /// Largest shared memory of a block on the current device, in bytes.
 std::size_t shared_bytes_limit();

@@ -5,7 +5,7 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
-#include "tests/cudart/library_limits.h"
+#include "tests/cudart/machine.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda::library_training_test {
