@@ -157,7 +157,8 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
     common_ = read_run_config(is_command ? tree_ : tree_with(combination, "", problems), context_, problems);
   RunConfig config = *common_;
   config.repeat = static_cast<std::uint32_t>(combination.repeat);
-  if (config.repeat > 0) config.resolved["repeat"] = config.repeat;
+  while (repeats_.size() <= config.repeat) repeats_.push_back(std::make_shared<const Json>(repeats_.size()));
+  config.resolved.set("repeat", repeats_[config.repeat]);
   if (is_command) {  // Every parameter is the program's.
     Json& params = config.resolved["params"];
     for (const AxisValue& value : combination.values) {

@@ -72,8 +72,9 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   ReadContext context_;
   std::vector<const Setting*> changing_;  // with an axis in any combination so far
   std::map<std::pair<const Setting*, std::vector<AxisValue>>, Section> sections_;
-  std::optional<RunConfig> common_;            // of the first run; the sections of changing_ are put over it
-  std::map<std::string, std::size_t> trials_;  // by their names in lower case
+  std::optional<RunConfig> common_;  // of the first run; the sections of changing_ are put over it
+  std::vector<std::shared_ptr<const Json>> repeats_;  // the numbers as JSON
+  std::map<std::string, std::size_t> trials_;         // by their names in lower case
 };
 
 }  // namespace sweep
