@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runmanager/text/csv.h"
 #include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/run_world.h"
@@ -150,6 +151,24 @@ TEST_F(Export, NamesThatAreNotUtf8GiveValidJson) {
   tbwriter::spill(path("r"), bytes);
   const auto json = nlohmann::json::parse(export_json(read_logdir(directory_.path())));
   EXPECT_TRUE(json["runs"][0]["scalars"].contains("bad \xef\xbf\xbd \" tag"));  // U+FFFD
+}
+
+TEST(Csv, ReadsWhatRfc4180Shows) {
+  // Section 2 of the RFC: rules 2, 5, 6 and 7.
+  using Rows = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(parse_csv_text("aaa,bbb,ccc\r\nzzz,yyy,xxx", "f"),
+            (Rows{{"aaa", "bbb", "ccc"}, {"zzz", "yyy", "xxx"}}));
+  EXPECT_EQ(parse_csv_text("\"aaa\",\"b\r\nbb\",\"ccc\"\r\n", "f"), (Rows{{"aaa", "b\r\nbb", "ccc"}}));
+  EXPECT_EQ(parse_csv_text("\"aaa\",\"b\"\"bb\",\"ccc\"", "f"), (Rows{{"aaa", "b\"bb", "ccc"}}));
+  for (const char* wrong : {"\"a", "\"a\"b", "a\n\"b\"\"\n"})
+    EXPECT_THROW(parse_csv_text(wrong, "f"), DataError) << wrong;
+}
+
+TEST(Csv, LeavesTextAsItIsAndReadsBackWhatWasWritten) {
+  const std::vector<std::string> cells = {"=1+2", "+x", "-x", "@x", "'x", "-inf", "a \"b\"", "c,d", " e"};
+  const std::string row = csv_row(cells);
+  EXPECT_EQ(row, "=1+2,+x,-x,@x,'x,-inf,\"a \"\"b\"\"\",\"c,d\",\" e\"\n");
+  EXPECT_EQ(parse_csv_text(row, "f").at(0), cells);
 }
 
 }  // namespace sweep::event_export_test

@@ -9,47 +9,50 @@
 
 namespace sweep::sweep_status_test {
 
-TEST(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
-  World world;
-  world.run(small_sweep());
-  fs::create_directory(world.options.logdir / "notes");
-  const std::vector<SweepStatus> sweeps = list_sweeps(world.options.logdir);
-  ASSERT_THAT(sweeps, SizeIs(1));
-  EXPECT_EQ(sweeps[0].directory, world.options.logdir / "small");
-  EXPECT_EQ(sweeps[0].runs, 2u);
-  EXPECT_THAT(sweeps[0].statuses, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
-  EXPECT_FALSE(sweeps[0].is_held);
-  EXPECT_EQ(sweeps[0].best, "lr=0.5,device=cpu");
-  EXPECT_FALSE(sweeps[0].started.empty());
-  EXPECT_GE(sweeps[0].ended, sweeps[0].started);
+// A log directory with one sweep.
+class SweepListing : public ::testing::Test {
+ protected:
+  SweepListing() { world_.run(small_sweep()); }
+
+  SweepStatus only_sweep() const {
+    const std::vector<SweepStatus> sweeps = list_sweeps(logdir_);
+    EXPECT_THAT(sweeps, SizeIs(1));
+    return sweeps.at(0);
+  }
+
+  World world_;
+  const fs::path logdir_ = world_.options.logdir;
+};
+
+TEST_F(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
+  fs::create_directory(logdir_ / "notes");
+  const SweepStatus sweep = only_sweep();
+  EXPECT_EQ(sweep.directory, logdir_ / "small");
+  EXPECT_EQ(sweep.runs, 2u);
+  EXPECT_THAT(sweep.statuses, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
+  EXPECT_FALSE(sweep.is_held);
+  EXPECT_EQ(sweep.best, kFirst);
+  EXPECT_FALSE(sweep.started.empty());
+  EXPECT_GE(sweep.ended, sweep.started);
 }
 
-TEST(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
-  World world;
-  world.run(small_sweep());
-  const fs::path logdir = world.options.logdir;
-  fs::create_directory(logdir / "monday");
-  fs::rename(logdir / "small", logdir / "monday/small");
-  fs::create_directory_symlink(logdir, logdir / "monday/back");
-  const std::vector<SweepStatus> sweeps = list_sweeps(logdir);
-  ASSERT_THAT(sweeps, SizeIs(1));
-  EXPECT_EQ(sweeps[0].directory, logdir / "monday/small");
+TEST_F(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
+  fs::create_directory(logdir_ / "monday");
+  fs::rename(logdir_ / "small", logdir_ / "monday/small");
+  fs::create_directory_symlink(logdir_, logdir_ / "monday/back");
+  EXPECT_EQ(only_sweep().directory, logdir_ / "monday/small");
 }
 
-TEST(SweepListing, ASweepThatCannotBeReadIsListedWithTheReason) {
-  World world;
-  world.run(small_sweep());
-  tbwriter::spill(world.options.logdir / "small/lr=0.5,device=cpu/run.json", "{");
-  const std::vector<SweepStatus> sweeps = list_sweeps(world.options.logdir);
-  ASSERT_THAT(sweeps, SizeIs(1));
-  EXPECT_THAT(sweeps[0].problem, HasSubstr("lr=0.5,device=cpu/run.json"));
-  const fs::path record = world.options.logdir / "small/lr=0.5,device=cpu/run.json";
+TEST_F(SweepListing, ASweepThatCannotBeReadIsListedWithTheReason) {
+  const fs::path record = logdir_ / "small" / kFirst / "run.json";
+  tbwriter::spill(record, "{");
+  EXPECT_THAT(only_sweep().problem, HasSubstr(record.string()));
   fs::remove(record);
   fs::create_symlink("run.json", record);  // to itself
-  EXPECT_THAT(list_sweeps(world.options.logdir).at(0).problem, HasSubstr(record.string() + ": "));
+  EXPECT_THAT(only_sweep().problem, HasSubstr(record.string() + ": "));
 }
 
-TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
+TEST(ListSweeps, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
   const TemporaryDirectory directory;
   EXPECT_THAT(list_sweeps(directory.path()), IsEmpty());
   EXPECT_THAT(test::message_of<DataError>([&] { list_sweeps(directory.path() / "runs"); }),

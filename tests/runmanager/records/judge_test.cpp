@@ -8,16 +8,12 @@ namespace sweep::judge_test {
 
 using Json = nlohmann::ordered_json;
 
-RunRecord run(RunStatus status,
-              std::initializer_list<std::pair<std::string_view, std::optional<double>>> last) {
+RunRecord completed(std::initializer_list<std::pair<std::string_view, std::optional<double>>> last,
+                    RunStatus status = RunStatus::kCompleted) {
   RunRecord record;
   record.status = status;
   record.epochs = {EpochRecord(1, last)};
   return record;
-}
-
-RunRecord completed(std::initializer_list<std::pair<std::string_view, std::optional<double>>> last) {
-  return run(RunStatus::kCompleted, last);
 }
 
 std::optional<std::size_t> best_by_default(const std::vector<RunRecord>& runs) {
@@ -28,8 +24,8 @@ TEST(BestRun, IsTheCompletedOneWithTheHighestValidationAccuracyIfNobodySays) {
   const std::vector<RunRecord> runs = {
       completed({{"loss", 0.1}, {"accuracy", 0.9}, {"validation_accuracy", 0.5}}),
       completed({{"loss", 0.4}, {"accuracy", 0.6}, {"validation_accuracy", 0.6}}),
-      run(RunStatus::kInterrupted, {{"loss", 0}, {"accuracy", 1}, {"validation_accuracy", 0.99}}),
-      run(RunStatus::kSkipped, {})};
+      completed({{"loss", 0}, {"accuracy", 1}, {"validation_accuracy", 0.99}}, RunStatus::kInterrupted),
+      completed({}, RunStatus::kSkipped)};
   EXPECT_EQ(best_by_default(runs), 1u);
   EXPECT_EQ(goal_text(default_goals(runs)), "highest validation accuracy");
 }
@@ -44,15 +40,13 @@ TEST(BestRun, FallsBackOnTheTrainingAccuracyAndIgnoresNan) {
                              completed({{"loss", 0.1}, {"validation_accuracy", 0.2}})}),
             1u);
   EXPECT_EQ(best_by_default({completed({{"loss", -INFINITY}}), completed({{"loss", 0.1}})}), 1u);
-  EXPECT_EQ(best_by_default({run(RunStatus::kFailed, {{"loss", 0.5}, {"accuracy", 0.5}})}), std::nullopt);
+  EXPECT_EQ(best_by_default({completed({{"loss", 0.5}}, RunStatus::kFailed)}), std::nullopt);
   EXPECT_EQ(best_by_default({}), std::nullopt);
-}
-
-TEST(BestRun, OfNumbersHasTheLowestErrorWhateverItsLoss) {
   EXPECT_EQ(best_by_default({completed({{"loss", 9}, {"validation_rmse", 3}}),
                              completed({{"loss", 2}, {"validation_rmse", 2.5}}),
                              completed({{"loss", 1}, {"validation_rmse", 4}})}),
-            1u);
+            1u)
+      << "of numbers the lowest error, whatever its loss";
 }
 
 TEST(BestRun, IsTheOneThatTheSearchAsksFor) {
@@ -76,7 +70,7 @@ TEST(FrontRuns, AreThoseThatNoOtherBeatsInAllGoals) {
                                  completed({{"accuracy", 0.9}, {"own", 9}}),
                                  completed({{"accuracy", 0.9}, {"own", 8}}),
                                  completed({{"accuracy", 0.4}, {"own", 2}}),
-                                 run(RunStatus::kFailed, {{"accuracy", 1}, {"own", 0}}),
+                                 completed({{"accuracy", 1}, {"own", 0}}, RunStatus::kFailed),
                                  completed({{"accuracy", 1}}),
                                  completed({{"accuracy", 0.95}, {"own", std::nan("")}})};
   for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = std::to_string(i);
@@ -119,18 +113,6 @@ TEST(RunMetric, ParametersAreThoseOfTheRunsNetwork) {
   EXPECT_EQ(metric_text(metric_named("parameters"), 101770), "102k");
   run.epochs[0].set("parameters", 7);
   EXPECT_EQ(run_metric(run, "parameters"), 7) << "of a program that says so";
-}
-
-TEST(RunMetric, IsOfTheBestEpochWhereThatIsKept) {
-  RunRecord kept;
-  kept.epochs = {{1, {{"loss", 3}, {"validation_loss", 0.5}, {"validation_accuracy", 0.75}}},
-                 {2, {{"loss", 1}, {"validation_loss", 0.75}, {"validation_accuracy", 0.5}}}};
-  kept.metrics = {{"test_accuracy", 0.7}};
-  EXPECT_EQ(run_metric(kept, "validation_accuracy"), 0.5);
-  kept.best_epoch = 1;
-  EXPECT_EQ(run_metric(kept, "validation_accuracy"), 0.75) << "as the test, which has its weights";
-  EXPECT_EQ(run_metric(kept, "loss"), 3);
-  EXPECT_EQ(run_metric(kept, "test_accuracy"), 0.7);
 }
 
 TEST(RunMetric, OfTimesIsTheMedianWithoutTheFirstEpoch) {
@@ -184,28 +166,29 @@ TEST(MetricNames, HaveAPersonsOwn) {
 
 TEST(RunMetric, IsTheLatestValueUpToTheEpochThatCounts) {
   RunRecord own = completed({{"loss", 3}, {"val_acc", 0.2}});
+  own.metrics = {{"test_accuracy", 0.7}};
   own.epochs.push_back({2, {{"loss", 2}, {"val_acc", 0.3}, {"bleu", 7}}});
   own.epochs.push_back({3, {{"loss", 1}}});
   EXPECT_EQ(run_metric(own, "loss"), 1);
   EXPECT_EQ(run_metric(own, "val_acc"), 0.3);
   EXPECT_EQ(run_metric(own, "f1"), std::nullopt);
-  EXPECT_THAT(metric_names({&own}), ElementsAre("loss", "val_acc", "bleu"));
+  EXPECT_THAT(metric_names({&own}), ElementsAre("loss", "val_acc", "bleu", "test_accuracy"));
   own.best_epoch = 1;
+  EXPECT_EQ(run_metric(own, "loss"), 3) << "as the test, which has its weights";
   EXPECT_EQ(run_metric(own, "val_acc"), 0.2);
+  EXPECT_EQ(run_metric(own, "test_accuracy"), 0.7);
   EXPECT_EQ(run_metric(own, "bleu"), std::nullopt) << "it came later";
   EXPECT_EQ(result_values(own)->epoch, 1);
   EXPECT_EQ(result_values(RunRecord()), std::nullopt);
 }
 
 TEST(MetricText, HasNoSignAtANan) {
-  EXPECT_EQ(metric_text(metric_named("loss"), -std::nan("")), "nan");
-  EXPECT_EQ(metric_text(metric_named("accuracy"), -std::nan("")), "nan");
-  EXPECT_EQ(metric_text(metric_named("loss"), -INFINITY), "-inf");
-  EXPECT_EQ(metric_text(metric_named("accuracy"), 0.5), "50.00%");
-  EXPECT_EQ(metric_text(metric_named("loss"), std::nullopt), "");
-  EXPECT_EQ(metric_text(metric_named("loss"), 0.00123456), "0.0012");
-  EXPECT_EQ(metric_text(metric_named("loss"), 0.0000123456), "1.235e-05");
-  EXPECT_EQ(metric_text(metric_named("loss"), 0), "0.0000");
+  using Row = std::tuple<const char*, std::optional<double>, const char*>;
+  for (const auto& [key, value, text] :
+       {Row("loss", -std::nan(""), "nan"), Row("accuracy", -std::nan(""), "nan"),
+        Row("loss", -INFINITY, "-inf"), Row("accuracy", 0.5, "50.00%"), Row("loss", std::nullopt, ""),
+        Row("loss", 0.00123456, "0.0012"), Row("loss", 0.0000123456, "1.235e-05"), Row("loss", 0, "0.0000")})
+    EXPECT_EQ(metric_text(metric_named(key), value), text);
 }
 
 TEST(NearestKey, AlsoKnowsTitles) {

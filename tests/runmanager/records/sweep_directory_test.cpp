@@ -25,22 +25,15 @@ class SweepDirectoryTest : public ::testing::Test {
   TemporaryDirectory temporary;
 };
 
-TEST_F(SweepDirectoryTest, MakesTheDirectoryWithItsParents) {
-  const SweepDirectory directory = SweepDirectory::open(temporary / "a/b", "name", false);
-  EXPECT_TRUE(fs::is_directory(temporary / "a/b/name"));
-  EXPECT_EQ(directory.name(), "name");
-}
-
-TEST_F(SweepDirectoryTest, RefusesASecondOwnerAndNamesTheFirst) {
-  const SweepDirectory directory = open();
-  EXPECT_THAT(test::message_of<IoError>([&] { open(); }),
-              HasSubstr("process " + std::to_string(::getpid()) + " on "));
-  EXPECT_THROW(check(), IoError);
-}
-
-TEST_F(SweepDirectoryTest, IsFreeAgainAfterItsOwnerEnded) {
-  { const SweepDirectory directory = open(); }
-  EXPECT_NO_THROW(open());
+TEST_F(SweepDirectoryTest, RefusesASecondOwnerAndNamesTheFirstUntilThatHasEnded) {
+  {
+    const SweepDirectory directory = open("a/b/name");
+    EXPECT_EQ(directory.name(), "name");
+    EXPECT_THAT(test::message_of<IoError>([&] { open("a/b/name"); }),
+                HasSubstr("process " + std::to_string(::getpid()) + " on "));
+    EXPECT_THROW(check("a/b/name"), IoError);
+  }
+  EXPECT_NO_THROW(open("a/b/name"));
 }
 
 TEST_F(SweepDirectoryTest, IsFreeAgainAfterItsOwnerWasKilled) {
@@ -105,14 +98,13 @@ TEST_F(SweepDirectoryTest, CheckRefusesADirectoryWithoutPermission) {
 TEST_F(SweepDirectoryTest, LeavesWhatALinkInPlaceOfItsLockPointsTo) {
   tbwriter::spill(temporary / "precious", "mine");
   fs::create_directories(temporary / "name");
-  fs::create_symlink(temporary / "precious", temporary / "name/.lock");
-  EXPECT_THROW(open(), IoError);
-  EXPECT_THROW(check(), IoError);
-  EXPECT_EQ(read_file(temporary / "precious"), "mine");
-  fs::remove(temporary / "name/.lock");
-  fs::create_hard_link(temporary / "precious", temporary / "name/.lock");
-  EXPECT_THROW(open(), IoError);
-  EXPECT_EQ(read_file(temporary / "precious"), "mine");
+  for (const auto link : {::symlink, ::link}) {
+    ASSERT_EQ(link((temporary / "precious").c_str(), (temporary / "name/.lock").c_str()), 0);
+    EXPECT_THROW(open(), IoError);
+    EXPECT_THROW(check(), IoError);
+    EXPECT_EQ(read_file(temporary / "precious"), "mine");
+    fs::remove(temporary / "name/.lock");
+  }
 }
 
 TEST_F(SweepDirectoryTest, IsNotWrittenThroughALinkButItsLogDirectoryMayBeOne) {
@@ -283,14 +275,13 @@ TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
         "/dev/sda / ext4 rw 0 0\nserver:/x /my\\040runs " + type + " rw," + options + " 0 0\n",
         "/my runs/a/b");
   };
-  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=none"), "");
-  EXPECT_EQ(why("nfs4", "vers=4.2,local_lock=posix"), "");
-  EXPECT_EQ(why("nfs4", "local_lock=all,addr=1"), "nfs4 is mounted with local_lock=all");
-  EXPECT_EQ(why("nfs", "local_lock=flock"), "nfs is mounted with local_lock=flock");
-  EXPECT_EQ(why("nfs", "nolock"), "nfs is mounted with nolock");
-  EXPECT_EQ(why("lustre", "flock"), "");
-  EXPECT_EQ(why("lustre", "localflock"), "lustre is mounted with localflock");
-  EXPECT_EQ(why("fuse.glusterfs", "x"), "");
+  using Row = std::pair<const char*, const char*>;
+  for (const auto& [type, options] : {Row("nfs4", "local_lock=none"), Row("nfs4", "local_lock=posix"),
+                                      Row("lustre", "flock"), Row("fuse.glusterfs", "x")})
+    EXPECT_EQ(why(type, options), "");
+  for (const auto& [type, option] : {Row("nfs4", "local_lock=all"), Row("nfs", "local_lock=flock"),
+                                     Row("nfs", "nolock"), Row("lustre", "localflock")})
+    EXPECT_EQ(why(type, option + std::string(",addr=1")), type + std::string(" is mounted with ") + option);
   EXPECT_THAT(why("fuse.sshfs", "user_id=0"), HasSubstr("fuse.sshfs is not known to pass locks on"));
   EXPECT_EQ(why("fuseblk", "x"), "") << "a disk of this machine";
   EXPECT_EQ(why_locks_are_local("s:/x /my nfs rw,nolock 0 0\n", "/mine/a"), "");
@@ -299,18 +290,17 @@ TEST(SharedDirectory, IsRefusedWhereLocksHoldOnOneMachine) {
 TEST_F(SharedDirectoryTest, OfAnEarlierVersionGivesUpItsClaimsAndKeepsTheNewestCheckpoints) {
   fs::create_directories(temporary / ".claims/members");
   fs::create_directories(temporary / "run");
-  const std::string old_id = "3f2a9c01d2e4b6a8-1", new_id = "3f2a9c01d2e4b6a9-12";
-  tbwriter::spill(temporary / "run" / ("checkpoint." + old_id + ".safetensors"), "older");
-  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".safetensors"), "newer");
-  tbwriter::spill(temporary / "run" / ("checkpoint." + new_id + ".previous.safetensors"), "previous");
-  tbwriter::spill(temporary / "run" / ("best." + new_id + ".safetensors"), "best");
-  fs::last_write_time(temporary / "run" / ("checkpoint." + old_id + ".safetensors"),
-                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const fs::path older = temporary / "run/checkpoint.3f2a9c01d2e4b6a8-1.safetensors";
+  tbwriter::spill(older, "older");
+  fs::last_write_time(older, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  for (const auto& [begin, end] : {std::pair("checkpoint.", ""), {"checkpoint.", ".previous"}, {"best.", ""}})
+    tbwriter::spill(temporary / "run" / (begin + std::string("3f2a9c01d2e4b6a9-12") + end + ".safetensors"),
+                    begin + std::string(end));
   adopt_attempts(temporary.path());
-  EXPECT_EQ(read_file(temporary / "run/checkpoint.safetensors"), "newer");
-  EXPECT_EQ(read_file(temporary / "run/checkpoint.previous.safetensors"), "previous");
-  EXPECT_EQ(read_file(temporary / "run/best.safetensors"), "best");
-  EXPECT_FALSE(fs::exists(temporary / "run" / ("checkpoint." + old_id + ".safetensors")));
+  EXPECT_EQ(read_file(temporary / "run/checkpoint.safetensors"), "checkpoint.");
+  EXPECT_EQ(read_file(temporary / "run/checkpoint.previous.safetensors"), "checkpoint..previous");
+  EXPECT_EQ(read_file(temporary / "run/best.safetensors"), "best.");
+  EXPECT_FALSE(fs::exists(older));
   EXPECT_FALSE(fs::exists(temporary / ".claims"));
 }
 
