@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
@@ -187,25 +188,21 @@ std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<
   return cells;
 }
 
-// A JSON string. Bytes that are not UTF-8 are replaced.
-std::string json_string(std::string_view text) {
-  return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+// Bytes that are not UTF-8 are replaced.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json status_json(const std::optional<tbwriter::SessionStatus>& status) {
+  constexpr const char* kNames[] = {"unknown", "success", "failure", "running"};
+  return status ? Json(kNames[static_cast<std::size_t>(*status)]) : Json(nullptr);
 }
 
-std::string json_time(const std::optional<double>& time) { return time ? json_number(*time).dump() : "null"; }
-
-std::string json_status(const std::optional<tbwriter::SessionStatus>& status) {
-  constexpr const char* kNames[] = {"\"unknown\"", "\"success\"", "\"failure\"", "\"running\""};
-  return status ? kNames[static_cast<std::size_t>(*status)] : "null";
-}
-
-std::string hparams_json(const tbwriter::HParams& hparams) {
+Json hparams_json(const tbwriter::HParams& hparams) {
   Json json = Json::object();
   for (const auto& [name, value] : hparams) {
     const double* number = std::get_if<double>(&value);
     json[name] = number != nullptr ? json_number(*number) : to_json(to_param(value));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
 }
 
 }  // namespace
@@ -264,24 +261,26 @@ std::string export_csv(const ExportedLogdir& logdir) {
 }
 
 std::string export_json(const ExportedLogdir& logdir) {
-  // Formatted directly: a JSON tree of all points would take many times their size.
-  std::string json = fmt::format("{{\"logdir\": {},\n \"runs\": [", json_string(logdir.directory.string()));
+  // Points are formatted directly: a JSON tree of them would take many times their size.
+  std::string json = fmt::format("{{\"logdir\": {},\n \"runs\": [", text_of(logdir.directory.string()));
   const auto out = std::back_inserter(json);
-  for (std::size_t r = 0; r < logdir.runs.size(); ++r) {
-    const ExportedRun& run = logdir.runs[r];
-    fmt::format_to(out,
-                   "{}\n  {{\"name\": {},\n   \"hparams\": {},\n   \"status\": {}, \"start_time\": {}, "
-                   "\"end_time\": {},\n   \"scalars\": {{",
-                   r > 0 ? "," : "", json_string(run.name), hparams_json(run.session.hparams),
-                   json_status(run.session.status), json_time(run.session.start_time),
-                   json_time(run.session.end_time));
-    for (std::size_t s = 0; s < run.scalars.size(); ++s) {
-      fmt::format_to(out, "{}\n    {}: [", s > 0 ? "," : "", json_string(run.scalars[s].tag));
-      const auto& points = run.scalars[s].points;
-      for (std::size_t p = 0; p < points.size(); ++p) {
-        fmt::format_to(out, "{}\n     {{\"step\": {}, \"wall_time\": {}, \"value\": {}}}", p > 0 ? "," : "",
-                       points[p].step, json_number(points[p].wall_time).dump(),
-                       json_number(points[p].value).dump());
+  const char* before_run = "";
+  for (const ExportedRun& run : logdir.runs) {
+    std::string members = text_of({{"name", run.name},
+                                   {"hparams", hparams_json(run.session.hparams)},
+                                   {"status", status_json(run.session.status)},
+                                   {"start_time", json_number(run.session.start_time)},
+                                   {"end_time", json_number(run.session.end_time)}});
+    members.pop_back();  // the brace: more follows
+    fmt::format_to(out, "{}\n  {},\n   \"scalars\": {{", std::exchange(before_run, ","), members);
+    const char* before_scalar = "";
+    for (const ExportedScalar& scalar : run.scalars) {
+      fmt::format_to(out, "{}\n    {}: [", std::exchange(before_scalar, ","), text_of(scalar.tag));
+      const char* before_point = "";
+      for (const ExportedPoint& point : scalar.points) {
+        fmt::format_to(out, "{}\n     {{\"step\": {}, \"wall_time\": {}, \"value\": {}}}",
+                       std::exchange(before_point, ","), point.step, json_number(point.wall_time).dump(),
+                       json_number(point.value).dump());
       }
       json += "]";
     }

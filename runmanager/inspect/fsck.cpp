@@ -139,25 +139,16 @@ void check_epoch(std::optional<int> epoch, const RunRecord& record, FileFinding&
       fmt::format("is of epoch {}, but the run was completed with epoch {}", *epoch, last));
 }
 
-// Checks the checkpoint at `path` and adds problems and notes to `finding`. `record` is the run's, or null
-// if it cannot be read; then the network is not checked. Returns its last epoch, if it can be read and says.
-std::optional<int> check_checkpoint(const std::filesystem::path& path, const RunRecord* record,
-                                    FileFinding& finding) {
-  TensorFile file;
-  try {
-    file = read_safetensors(path);
-    verify_checksums(file);
-  } catch (const DataError& error) {
-    finding.problems.push_back(without_path(error.what(), path) + "; the weights are lost");
-    return std::nullopt;
-  }
+// `record` is the run's, or null if it cannot be read or the file is not of its last epoch; then the network
+// is not checked.
+void check_checkpoint(const TensorFile& file, const RunRecord* record, FileFinding& finding) {
   if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");
-  const std::optional<int> epoch = last_epoch_of(file);
-  if (record != nullptr) check_epoch(epoch, *record, finding);
-  if (const auto network = record != nullptr ? recorded_network(*record) : std::nullopt)
-    std::ranges::move(misfits(file, *network, FileUse::kCheckpoint), std::back_inserter(finding.problems));
+  if (record != nullptr) {
+    check_epoch(last_epoch_of(file), *record, finding);
+    if (const auto network = recorded_network(*record))
+      std::ranges::move(misfits(file, *network, FileUse::kCheckpoint), std::back_inserter(finding.problems));
+  }
   count_non_finite(file, finding);
-  return epoch;
 }
 
 class DirectoryChecker {
@@ -204,13 +195,9 @@ class DirectoryChecker {
     const bool completed = record && record->status == RunStatus::kCompleted;
     const std::vector<std::string> events = list_events(directory);
     for (const std::string& name : events) {
-      FileFinding finding;
-      try {
+      add_checked(directory / name, "", [&](FileFinding& finding) {
         check_events(directory / name, completed && name == events.back(), finding);
-      } catch (const DataError& error) {
-        finding.problems.push_back(without_path(error.what(), directory / name));
-      }
-      add(directory / name, std::move(finding));
+      });
     }
     if (completed && events.empty())
       add(directory / "events.out.tfevents.*",
@@ -237,16 +224,12 @@ class DirectoryChecker {
   std::optional<RunRecord> check_run_record(const fs::path& directory, RecordsByName& records) {
     const fs::path path = directory / kRunRecordFile;
     if (!is_there(path)) return std::nullopt;
-    FileFinding finding;
     std::optional<RunRecord> record;
-    try {
+    add_checked(path, "; the run's record is lost", [&](FileFinding& finding) {
       record = read_run_record(path);
       check_record(*record, fs::weakly_canonical(directory), finding);
-    } catch (const DataError& wrong) {
-      finding.problems.push_back(without_path(wrong.what(), path) + "; the run's record is lost");
-    }
+    });
     records.emplace(".", record);
-    add(path, std::move(finding));
     return record;
   }
 
@@ -275,16 +258,31 @@ class DirectoryChecker {
       add(last, {.problems = {"is missing: the weights are lost"}});
   }
 
-  // Checks a checkpoint, if it is there. `record`: as of check_checkpoint(). `problem_of` returns what is
-  // wrong with its epoch, or "".
+  // Checks a checkpoint, if it is there. `record`: see check_checkpoint(). `problem_of` returns what is wrong
+  // with its epoch, or "".
   void check_file(
       const fs::path& path, const RunRecord* record,
       const std::function<std::string(int epoch)>& problem_of = [](int) { return ""; }) {
     if (!is_there(path)) return;
+    add_checked(path, "; the weights are lost", [&](FileFinding& finding) {
+      const TensorFile file = read_safetensors(path);
+      verify_checksums(file);
+      check_checkpoint(file, record, finding);
+      const std::optional<int> epoch = last_epoch_of(file);
+      const std::string problem = epoch && !finding.damaged() ? problem_of(*epoch) : "";
+      if (!problem.empty()) finding.problems.push_back(problem);
+    });
+  }
+
+  // Adds what `check` finds in a file. If it throws, the file is damaged; `lost` ends what is said then.
+  template <typename Check>
+  void add_checked(const fs::path& path, const char* lost, const Check& check) {
     FileFinding finding;
-    const std::optional<int> epoch = check_checkpoint(path, record, finding);
-    const std::string problem = epoch && !finding.damaged() ? problem_of(*epoch) : "";
-    if (!problem.empty()) finding.problems.push_back(problem);
+    try {
+      check(finding);
+    } catch (const DataError& error) {
+      finding.problems.push_back(without_path(error.what(), path) + lost);
+    }
     add(path, std::move(finding));
   }
 

@@ -27,8 +27,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 std::vector<RunRecord> finished_runs(const fs::path& directory) {
-  if (!has_runs(directory)) throw DataError(fmt::format("{}: has no runs in it", directory.string()));
-  std::vector<RunRecord> runs = list_runs(directory);
+  std::vector<RunRecord> runs = read_sweep(directory).runs;
   std::erase_if(runs, [](const RunRecord& run) { return run.status != RunStatus::kCompleted; });
   if (runs.empty()) throw DataError(fmt::format("{}: has no finished run", directory.string()));
   return runs;
@@ -50,12 +49,7 @@ RunConfig config_without_logs(const RunRecord& record) {
   config.device = record.device;
   config.where = [](const std::string&) { return std::nullopt; };  // A default batch may be the whole set.
   // Workers are sent only `resolved`, so it has to say the same.
-  for (auto& option : config.resolved["log"]) {
-    if (option.is_boolean())
-      option = false;
-    else
-      option = 0;
-  }
+  for (Json& option : config.resolved["log"]) option = option.is_boolean() ? Json(false) : Json(0);
   read_setting("log", config.resolved["log"])(config);
   config.resolved["device"] = record.device;
   config.resolved["dataset"]["path"] = config.dataset.path.string();
@@ -128,18 +122,21 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
   }
 }
 
-// Compares the tensors of two checkpoints: weights and optimizer state.
-void compare_weights(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
+// Compares the tensors of two checkpoints: weights and optimizer state. `what` begins each sentence.
+void compare_weights(const fs::path& before, const fs::path& after, const std::string& what,
+                     std::vector<std::string>& differences) {
+  const auto add = [&](const std::string& difference) { differences.push_back(what + difference); };
+  if (!fs::exists(before) || !fs::exists(after))
+    return differences.push_back(before.filename().string() + " is missing");
   const TensorFile old = read_safetensors(before), now = read_safetensors(after);
   const TensorIndex before_index(old), index(now);
   for (const NamedTensor& tensor : now.tensors) {
-    if (before_index.find(tensor.name) == nullptr)
-      differences.push_back(fmt::format("{} was not there before", tensor.name));
+    if (before_index.find(tensor.name) == nullptr) add(tensor.name + " was not there before");
   }
   for (const NamedTensor& tensor : old.tensors) {
     const NamedTensor* other = index.find(tensor.name);
     if (other == nullptr || other->shape != tensor.shape) {
-      differences.push_back(fmt::format("{} is missing or has another shape now", tensor.name));
+      add(tensor.name + " is missing or has another shape now");
       continue;
     }
     std::size_t count = 0;
@@ -150,20 +147,9 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
       largest = std::max(largest, std::abs(tensor.values[i] - other->values[i]));
     }
     if (count > 0)
-      differences.push_back(fmt::format("{}: {} of {} values differ, by {:.3g} at most", tensor.name, count,
-                                        tensor.values.size(), largest));
+      add(fmt::format("{}: {} of {} values differ, by {:.3g} at most", tensor.name, count,
+                      tensor.values.size(), largest));
   }
-}
-
-// The same for the weights of the best epochs in two directories of runs.
-void compare_best(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
-  std::vector<std::string> found;
-  if (!fs::exists(before / kBestFile) || !fs::exists(after / kBestFile))
-    found.emplace_back("is missing");
-  else
-    compare_weights(before / kBestFile, after / kBestFile, found);
-  for (const std::string& difference : found)
-    differences.push_back(fmt::format("{}: {}", kBestFile, difference));
 }
 
 // Trains the run of `record` again and compares. If the training was stopped by a signal, sets `exit_code`,
@@ -173,7 +159,7 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   if (!record.config.is_object() || !record.config.contains("network"))
     return {.name = record.name,
             .not_compared = "it was trained by another program's loop, which only that program can repeat"};
-  const fs::path before = options.directory / record.name / kCheckpointFile;
+  const fs::path before = options.directory / record.name;
   if (!is_deterministic(record.kernels)) {
     return {
         .name = record.name,
@@ -191,10 +177,10 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   sweep.runs = {config_without_logs(record)};
   for (const auto& [key, value] : record.params) sweep.keys.push_back(key);
   sweep.resolved = {{"name", "verify"}};
+  const fs::path after = scratch.path() / sweep.name / record.name;
   if (continues(sweep.runs[0])) {
-    fs::create_directories(scratch.path() / sweep.name / record.name);
-    fs::copy_file(options.directory / record.name / kStartFile,
-                  scratch.path() / sweep.name / record.name / kStartFile);
+    fs::create_directories(after);
+    fs::copy_file(before / kStartFile, after / kStartFile);
   }
   const SweepOutcome outcome = run_sweep(
       sweep, {.logdir = scratch.path(), .threads = options.threads, .strict = true, .quiet = true}, silent);
@@ -204,13 +190,14 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
     return run;
   }
   compare_records(record, outcome.runs.at(0), run.differences);
-  const fs::path after = outcome.directory / record.name / kCheckpointFile;
   try {
-    if (fs::exists(after)) compare_weights(before, after, run.differences);
+    if (fs::exists(after / kCheckpointFile))
+      compare_weights(before / kCheckpointFile, after / kCheckpointFile, "", run.differences);
+    if (record.best_epoch)
+      compare_weights(before / kBestFile, after / kBestFile, fmt::format("{}: ", kBestFile), run.differences);
   } catch (const DataError& error) {
     run.differences.emplace_back(error.what());
   }
-  if (record.best_epoch) compare_best(before.parent_path(), after.parent_path(), run.differences);
   return run;
 } catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
   throw DataError(fmt::format("{}: not a run record: {}",

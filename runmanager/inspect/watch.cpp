@@ -72,8 +72,6 @@ class Watch {
   }
 
  private:
-  const Terminal& terminal() const { return options_.terminal; }
-
   // Several processes train it, or waiting tasks will; each knows only its own runs. A sweep that has just
   // begun has no records yet.
   void show_records() {
@@ -102,11 +100,11 @@ class Watch {
       const Json json = to_json(sweep);
       if (json != last_json_) write_json({{"event", "progress"}, {"progress", json}});
       last_json_ = json;
-    } else if (terminal().interactive) {
+    } else if (options_.terminal.interactive) {
       std::string above;
-      for_each_new_end(sweep,
-                       [&](const RunRecord& run) { above += ended_line(sweep, run, terminal()) + "\n"; });
-      std::vector<std::string> lines = live_table(sweep, terminal());
+      for_each_new_end(
+          sweep, [&](const RunRecord& run) { above += ended_line(sweep, run, options_.terminal) + "\n"; });
+      std::vector<std::string> lines = live_table(sweep, options_.terminal);
       if (!line_.empty()) lines.push_back(line_);
       region_.draw(lines, above);
     } else {
@@ -139,7 +137,7 @@ class Watch {
                           run.epochs, metrics_text(*run.last));
     }
     for_each_new_end(sweep, [&](const RunRecord& run) { text += ended_line(sweep, run, log_) + "\n"; });
-    if (!text.empty()) terminal().write(text);
+    if (!text.empty()) options_.terminal.write(text);
   }
 
   void tell_end() {
@@ -147,12 +145,12 @@ class Watch {
     if (options_.json) {
       write_json({{"event", "end"}, {"status", to_json(status)}});
     } else {
-      terminal().write(status_text(status, terminal()));
+      options_.terminal.write(status_text(status, options_.terminal));
     }
   }
 
   void write_json(const Json& json) const {
-    terminal().write(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    options_.terminal.write(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   const fs::path directory_;
