@@ -19,6 +19,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_jobs.h"
+#include "runmanager/sweep/trial_schedule.h"
 #include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
@@ -70,7 +71,7 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
   const std::vector<RunRecord> records = list_runs(directory);
   // A search has added trials since.
   const bool same =
-      !options.replace && (is_shared_search(sweep) ||
+      !options.replace && (waits_for_results(sweep) ||
                            std::ranges::equal(records, sweep.runs, {}, &RunRecord::name, &RunConfig::name));
   const std::string changed =
       same && !is_resumed(sweep, directory) ? changed_keys(sweep, directory) : std::string();
@@ -130,7 +131,7 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
                                .jobs = options.jobs,
                                .threads = options.threads};
   std::map<SlurmShape, std::vector<std::string>> runs;
-  if (is_shared_search(sweep)) {
+  if (waits_for_results(sweep)) {
     launched.unfinished = open_trials(sweep, list_runs(launched.directory), tries_failed);
     if (launched.unfinished > 0) {
       runs[shape_of(sweep.runs.front(), spec)] = {};
@@ -179,7 +180,7 @@ class Follower {
   }
 
   std::size_t unfinished(const std::vector<RunRecord>& runs) {
-    const std::size_t count = is_shared_search(sweep_)
+    const std::size_t count = waits_for_results(sweep_)
                                   ? open_trials(sweep_, runs, false)
                                   : static_cast<std::size_t>(std::ranges::count_if(
                                         runs, [](const RunRecord& run) { return !has_ended(run.status); }));

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/stages.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/sweep/trial_schedule.h"
 
 namespace sweep {
@@ -33,8 +34,6 @@ std::string shape_name(const SlurmShape& shape) {
   return shape.devices == 1 ? name : fmt::format("{}-{}", name, shape.devices);
 }
 
-bool is_shared_search(const Sweep& sweep) { return sweep.search && waits_for_results(*sweep.search); }
-
 SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec) {
   const bool cuda = run.device.starts_with("cuda") || (run.device == "auto" && !spec.cuda.gres.empty());
   // CPU cores are threads of one process, and asked for by "cpus".
@@ -55,7 +54,7 @@ void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
                     sweep.search->origin));
   const bool varies = std::ranges::any_of(
       sweep.keys, [](const std::string& key) { return key == "device" || key.starts_with("parallel"); });
-  if (is_shared_search(sweep) && varies)
+  if (waits_for_results(sweep) && varies)
     throw ConfigError(
         fmt::format("{}: its trials wait for the results of others, so tasks of one kind have to train them "
                     "all; want one device, and no axis of \"parallel\", or --launcher local",
@@ -74,11 +73,18 @@ void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
 
 std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed) {
   const SearchSpec& search = *sweep.search;
+  int last_generation = 0;  // after which copies were made; who failed before is not tried again
+  for (const RunRecord& record : records) {
+    if (const Lineage lineage = lineage_of(record.config); !lineage.empty())
+      last_generation = std::max(last_generation, lineage.back().until);
+  }
   std::vector<TrialResult> results;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const RunConfig& config = sweep.runs[std::min(i, sweep.runs.size() - 1)];
     results.push_back(trial_result(records[i], search, keeps_best(config)));
-    if (tries_failed && records[i].status == RunStatus::kFailed) results[i].ended = results[i].failed = false;
+    if (tries_failed && records[i].status == RunStatus::kFailed &&
+        reached_epoch(records[i]) >= last_generation)
+      results[i].ended = results[i].failed = false;
   }
   const int epochs = sweep.runs.front().epochs;
   const TrialSchedule schedule(search, sweep.runs.size(), epochs);

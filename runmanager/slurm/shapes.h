@@ -30,15 +30,12 @@ SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec);
 /// What tasks of that shape ask for, the default of --gres filled in.
 SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
 
-/// Whether any task may train any run of the sweep, because its trials wait for the results of others.
-bool is_shared_search(const Sweep& sweep);
-
 /// Throws ConfigError for a sweep that is not possible on a cluster: a search with a limit of seconds, one
 /// whose trials wait for each other on several kinds of devices, or a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
 
 /// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:
-/// waits_for_results() holds for its search. `records`: of the trials that are known, in their order.
+/// waits_for_results() holds for it. `records`: of the trials that are known, in their order.
 /// `tries_failed`: failed ones are trained again.
 std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed);
 

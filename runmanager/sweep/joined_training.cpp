@@ -213,8 +213,7 @@ void SweepRunner::check_is_same() const {
 
 void SweepRunner::train_with_others() {
   std::optional<TrialRuns> trials;
-  if (sweep_.search && waits_for_results(*sweep_.search))
-    trials.emplace(sweep_, runs_, *recorder_, trial_options());
+  if (waits_for_results(sweep_)) trials.emplace(sweep_, runs_, *recorder_, trial_options());
   SharingOptions sharing{.slots = slots(),
                          .leaves = options_.leave,
                          .takes = options_.takes,

@@ -22,12 +22,6 @@ void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRec
   device_ = run.needs.device;
 }
 
-void InProcessExecutor::set_threads(std::size_t, int threads) { threads_ = threads; }
-
-void InProcessExecutor::request_stop(std::size_t, int) {}
-
-void InProcessExecutor::kill(std::size_t) { is_killed_ = true; }
-
 void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
   if (!task_) std::this_thread::sleep_for(timeout);
 }
@@ -35,7 +29,6 @@ void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
 void InProcessExecutor::deliver(std::size_t, const ReportEvent& report) {
   if (!task_) return;
   const WorkerTask task = *std::exchange(task_, std::nullopt);
-  if (std::exchange(is_killed_, false)) return report(LostRun{"ended before it began"});
   RunEvent end;
   try {
     end = worker_(task, report, options_);

@@ -62,7 +62,7 @@ class RunExecutor {
 
 /// Trains runs in the calling process, one at a time: for users of the library without a worker program. A
 /// run that crashes or hangs takes the sweep with it. Has one slot. deliver() trains the whole run, so
-/// timeouts and request_stop() have no effect: training asks TrainerOptions::stop_requested itself.
+/// kill() and request_stop() have no effect: training asks TrainerOptions::stop_requested itself.
 class InProcessExecutor final : public RunExecutor {
  public:
   /// `options`: `threads` are set here. `is_lost`: as sweep::is_lost().
@@ -70,9 +70,9 @@ class InProcessExecutor final : public RunExecutor {
                     std::function<bool(const Device&)> is_lost = sweep::is_lost);
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
-  void set_threads(std::size_t slot, int threads) override;
-  void request_stop(std::size_t slot, int signal) override;
-  void kill(std::size_t slot) override;
+  void set_threads(std::size_t, int threads) override { threads_ = threads; }
+  void request_stop(std::size_t, int) override {}
+  void kill(std::size_t) override {}
   void wait(std::chrono::milliseconds timeout) override;
   /// Throws DeviceError after a run whose device this process cannot use any more: no other run could.
   void deliver(std::size_t slot, const ReportEvent& report) override;
@@ -83,7 +83,6 @@ class InProcessExecutor final : public RunExecutor {
   const std::function<bool(const Device&)> is_lost_;
   Device device_;                   // of the run
   std::optional<WorkerTask> task_;  // started, not yet trained
-  bool is_killed_ = false;
   int threads_ = 0;
 };
 

@@ -195,10 +195,7 @@ int SweepRunner::last_generation() const {
 void SweepRunner::keep_if_decided(ExistingRun& existing) const {
   if (!sweep_.search || sweep_.search->method != SearchMethod::kPopulation) return;
   if (existing.fate != RunFate::kContinued || existing.record->status != RunStatus::kFailed) return;
-  const Lineage lineage = lineage_of(existing.record->config);
-  const int reached =
-      std::max(lineage.empty() ? 0 : lineage.back().until, static_cast<int>(existing.record->epochs.size()));
-  if (reached < last_generation()) existing.fate = RunFate::kKept;
+  if (reached_epoch(*existing.record) < last_generation()) existing.fate = RunFate::kKept;
 }
 
 ExistingRun SweepRunner::existing_run(const RunConfig& config, bool retry_failed) {

@@ -8,6 +8,7 @@
 
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/judge.h"
+#include "runmanager/records/recorded_config.h"
 
 namespace sweep {
 namespace {
@@ -47,6 +48,11 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
   return trial;
 }
 
+int reached_epoch(const RunRecord& run) {
+  const Lineage lineage = lineage_of(run.config);
+  return std::max(lineage.empty() ? 0 : lineage.back().until, static_cast<int>(run.epochs.size()));
+}
+
 std::optional<double> final_value(const TrialResult& trial) {
   return trial.failed || trial.values.empty() ? std::nullopt : trial.values.back();
 }
@@ -68,9 +74,8 @@ TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int e
     total_epochs_ = static_cast<double>(
         Halving(std::max<std::size_t>(all, 1), search.min_epochs, epochs, search.reduction).total_epochs());
   } else if (search.method == SearchMethod::kPopulation) {
-    members_ = std::min(trials, search.trials);
-    population_ = population_of(search, members_, epochs);
-    total_epochs_ = static_cast<double>(members_) * static_cast<double>(epochs);
+    population_ = population_of(search, std::min(trials, search.trials), epochs);
+    total_epochs_ = static_cast<double>(population_->members) * static_cast<double>(epochs);
   } else if (brackets_.empty())
     total_epochs_ = static_cast<double>(std::max(trials, search.trials)) * static_cast<double>(epochs);
 }
@@ -143,7 +148,7 @@ std::vector<TrialDecision> TrialSchedule::decide(std::span<const TrialResult> tr
 
 std::optional<PopulationCopy> TrialSchedule::next_copy(std::span<const TrialResult> trials) const {
   const SearchState state = play(trials, false);
-  const std::size_t next = trials.size() - members_;
+  const std::size_t next = trials.size() - population_->members;
   return next < state.copies.size() ? std::optional(state.copies[next]) : std::nullopt;
 }
 

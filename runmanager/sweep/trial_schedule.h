@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/config/run_config.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
 #include "runmanager/search/halving.h"
@@ -16,9 +17,11 @@
 
 namespace sweep {
 
-/// Whether a trial waits for the results of others: when it begins, what it is, or how far it is trained.
-inline bool waits_for_results(const SearchSpec& search) {
-  return has_rungs(search.method) || adds_trials(search) || search.target || search.seconds;
+/// Whether the runs are trials that wait for the results of others: when they begin, what they are, or how
+/// far they are trained. So whoever shares the sweep may train any of them.
+inline bool waits_for_results(const Sweep& sweep) {
+  const auto& search = sweep.search;
+  return search && (has_rungs(search->method) || adds_trials(*search) || search->target || search->seconds);
 }
 
 /// What is known of a trial.
@@ -34,6 +37,9 @@ struct TrialResult {
 /// The result of a run as it is now. Where `best_counts`, a value is that of the best epoch so far. With
 /// several goals it has one value: that of the run, see goal_values().
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts);
+
+/// The last epoch that the run has, or that it continues another one after.
+int reached_epoch(const RunRecord& run);
 
 /// The value of a trial that has ended; none if it failed.
 std::optional<double> final_value(const TrialResult& trial);
@@ -91,7 +97,6 @@ class TrialSchedule {
   std::vector<Halving> brackets_;  // of halving and hyperband
   std::optional<Asha> asha_;
   std::optional<Population> population_;
-  std::size_t members_ = 0;  // of it
   double total_epochs_ = 0;
 };
 

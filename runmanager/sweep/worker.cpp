@@ -99,8 +99,6 @@ class EventSender {
   }
 
  private:
-  void take(const RunPlan& plan) { send_now(plan); }
-
   void take(const TrainedBatches& batches) {
     if (batches.epoch != batches_.epoch) {
       send_batches();

@@ -2,6 +2,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
 #include "runmanager/slurm/submission.h"
@@ -201,6 +202,11 @@ TEST(OpenTrials, OfAPopulationAreItsMembersAndTheNextCopy) {
   EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused}, true), 1u);
   EXPECT_EQ(open_trials(sweep, std::vector{paused, pruned, paused, RunRecord{}}, true), 3u);
   EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, pruned, kCompleted, kCompleted}, true), 0u);
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, kFailed, kCompleted}, true), 1u) << "tried again";
+  RunRecord copy = kCompleted;
+  copy.config[std::string(kLineageKey)] = to_json(Lineage{{.run = "a", .until = 5, .params = {}}});
+  EXPECT_EQ(open_trials(sweep, std::vector{kCompleted, kFailed, kCompleted, copy}, true), 0u)
+      << "but not after its copies were made";
 }
 
 TEST(OpenTrials, OfHalvingAreThoseThatItsRungsAskFor) {
