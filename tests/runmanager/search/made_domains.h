@@ -32,6 +32,21 @@ inline SearchDomain domain_of_all_kinds() {
   return domain;
 }
 
+/// Expects the conditions and rules of domain_of_all_kinds(), and values that are within the ends and
+/// rounded.
+inline void expect_point_of(const SearchDomain& domain, const SearchPoint& point) {
+  EXPECT_TRUE(domain.is_allowed(point));
+  for (std::size_t d = 0; d < point.size(); ++d) {
+    const Dimension& dimension = domain.dimensions[d];
+    EXPECT_EQ(point[d].has_value(), domain.is_active(point, d)) << d;
+    if (!point[d]) continue;
+    const bool is_choice = dimension.kind == DimensionKind::kChoice;
+    EXPECT_GE(*point[d], is_choice ? 0 : dimension.low) << d;
+    EXPECT_LE(*point[d], is_choice ? static_cast<double>(dimension.choices) - 1 : dimension.high) << d;
+    EXPECT_EQ(*point[d], rounded(dimension, *point[d])) << d;
+  }
+}
+
 /// 3 × 4 values, but those of the second dimension only with the first one's value 0, and not value 2: 3 + 2
 /// points.
 inline SearchDomain domain_of_five_points() {

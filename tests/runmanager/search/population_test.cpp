@@ -79,12 +79,7 @@ TEST(Population, ACopyIsAPointOfTheSpace) {
   std::set<SearchPoint> seen;
   for (std::size_t trial = 0; trial < 2000; ++trial) {
     point = explore(domain, point, trial);
-    EXPECT_TRUE(domain.is_allowed(point));
-    for (std::size_t d = 0; d < point.size(); ++d) {
-      const Dimension& dimension = domain.dimensions[d];
-      EXPECT_EQ(point[d].has_value(), domain.is_active(point, d)) << d;
-      EXPECT_EQ(point[d], point[d] ? std::optional(rounded(dimension, *point[d])) : std::nullopt) << d;
-    }
+    test::expect_point_of(domain, point);
     EXPECT_EQ(explore(domain, point, trial), explore(domain, point, trial));
     seen.insert(point);
   }

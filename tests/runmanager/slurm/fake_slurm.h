@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "tests/support/test.h"
 
 namespace sweep::testing {
@@ -38,16 +39,12 @@ class FakeSlurm {
 
   /// All calls so far, "sbatch --parsable …", words quoted for a shell.
   std::vector<std::string> calls(const std::string& program = "") const {
-    std::vector<std::string> lines;
-    if (!std::filesystem::exists(folder_ / "calls")) return lines;
-    const std::string text = read_file(folder_ / "calls");
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = text.find('\n', begin);
-      lines.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    std::erase_if(lines, [&](const std::string& line) { return !line.starts_with(program); });
-    return lines;
+    const bool is_called = std::filesystem::exists(folder_ / "calls");
+    const std::string text = is_called ? read_file(folder_ / "calls") : "";
+    std::vector<std::string> calls;
+    for (const std::string_view line : lines_of(text))
+      if (line.starts_with(program)) calls.emplace_back(line);
+    return calls;
   }
 
  private:

@@ -241,18 +241,12 @@ TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
   const SweepOutcome sweep = run("runs");
   const fs::path start = sweep.directory / sweep.runs[4].name / "start.safetensors";
   EXPECT_EQ(check_directory(sweep.directory).damaged(), 0u);
-  const auto damage = [&] {
-    std::string text;
-    for (const FileFinding& finding : check_directory(sweep.directory).files) {
-      if (finding.damaged()) text += finding.path + ": " + finding.problems[0] + "\n";
-    }
-    return text;
-  };
+  const auto damage = [&] { return fsck_text(check_directory(sweep.directory)); };
   const std::string whole = read_file(start);
   std::string flipped = whole;
   flipped.back() ^= 1;
   write_file_atomically(start, flipped);
-  EXPECT_THAT(damage(), HasSubstr(sweep.runs[4].name + "/start.safetensors: "));
+  EXPECT_THAT(damage(), HasSubstr("damaged  " + sweep.runs[4].name + "/start.safetensors\n"));
   fs::remove(start);
   fs::copy_file(sweep.directory / sweep.runs[5].name / "start.safetensors", start);
   EXPECT_THAT(damage(), HasSubstr("is of epoch 4, but the run continues "));
