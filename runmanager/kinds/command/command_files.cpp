@@ -37,80 +37,77 @@ bool is_told_by_others(const fs::path& run, const RunConfig& config) {
   return fs::exists(run / kMetricsFile) && (!fs::exists(run / kRunRecordFile) || has_same_params());
 }
 
+// What differs from the commit that run.json names: with both, the program is as it was.
+void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpec& spec) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::error_code ignored;
+  fs::remove(run / kChangesFile, ignored);
+  if (!record.provenance.value("/git/changed"_json_pointer, false)) return;
+  std::string changes =
+      run_command({"git", "-C", spec.cwd.string(), "diff", "HEAD"}, [] { return true; }).out;
+  if (changes.size() > kMost) changes.replace(kMost, std::string::npos, "\n[... the rest is left out ...]\n");
+  write_file_atomically(run / kChangesFile, changes, Survives::kKill);
+}
+
+void make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw IoError(path.string() + ": cannot make this directory: " + error.message());
+}
+
+// Waits until the program of an attempt before is gone, whose worker was killed.
+LockFile lock_run(const fs::path& run, const TrainerOptions& options) {
+  check_owner(options.owner);
+  check_is_own_directory(run);
+  make_directory(run);
+  LockFile lock(run / kProgramLock);
+  constexpr int kTries = 3000;  // 10 ms each
+  for (int tries = 0; !lock.try_lock(LockKind::kExclusive); ++tries) {
+    if (tries == kTries)
+      throw IoError(lock.path().string() + ": is held by a program that an earlier attempt has started");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return lock;
+}
+
 }  // namespace
 
 CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options)
-    : task_(task),
+    : config_(task.config),
       options_(options),
       directory_(fs::absolute(options.directory / task.config.name)),
-      record_(task.record) {}
-
-void CommandFiles::open() {
-  check_owner();
-  check_is_own_directory(directory_);
-  lock();
+      record_(task.record),
+      lock_(lock_run(directory_, options)) {
+  // Takes over what was recorded of the run, or of the one that it continues.
+  const auto go_on_from = [this](const RunRecord& earlier) {
+    record_.epochs = earlier.epochs;
+    record_.run_seconds = earlier.run_seconds;
+  };
   const std::optional<RunRecord> earlier = whole_record(read_run_record, directory_ / kRunRecordFile);
   const bool is_same = earlier ? differences(identity_of(*earlier), identity_of(record_)).empty()
-                               : is_told_by_others(directory_, task_.config);
+                               : is_told_by_others(directory_, config_);
   if (is_same && earlier) {
-    earlier_seconds_ = earlier->run_seconds.value_or(0);
-    record_.epochs = earlier->epochs;
+    go_on_from(*earlier);
     record_.started = earlier->started;
   }
   if (!is_same) {
-    prepare_run_directory(directory_, [this] { check_owner(); });
+    prepare_run_directory(directory_, [&options] { check_owner(options.owner); });
     std::error_code ignored;
     for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(directory_ / name, ignored);
   }
-  if (continues(task_.config)) {
+  if (continues(config_)) {
     const fs::path start = directory_ / kStartFolder;
     if (!fs::exists(directory_ / kMetricsFile))
       write_file_atomically(directory_ / kMetricsFile, read_file(start / kMetricsFile), Survives::kKill);
-    if (record_.epochs.empty()) {
-      const RunRecord parent = read_run_record(start / kRunRecordFile);
-      record_.epochs = parent.epochs;
-      earlier_seconds_ = parent.run_seconds.value_or(0);
-    }
+    if (record_.epochs.empty()) go_on_from(read_run_record(start / kRunRecordFile));
   }
   remove_temporaries(directory_);
-  std::error_code error;
-  fs::create_directories(directory_ / kCheckpointFolder, error);
-  if (error)
-    throw IoError((directory_ / kCheckpointFolder).string() +
-                  ": cannot make this directory: " + error.message());
-  keep_changes();
+  make_directory(directory_ / kCheckpointFolder);
+  keep_changes(directory_, record_, *config_.command);
   if (record_.started.empty()) record_.started = utc_time();
   record_.status = RunStatus::kRunning;
   open_events();
 }
-
-// What differs from the commit that run.json names: with both, the program is as it was.
-void CommandFiles::keep_changes() const {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
-  std::error_code ignored;
-  fs::remove(directory_ / kChangesFile, ignored);
-  if (!record_.provenance.value("/git/changed"_json_pointer, false)) return;
-  std::string changes =
-      run_command({"git", "-C", task_.config.command->cwd.string(), "diff", "HEAD"}, [] { return true; }).out;
-  if (changes.size() > kMost) changes.replace(kMost, std::string::npos, "\n[... the rest is left out ...]\n");
-  write_file_atomically(directory_ / kChangesFile, changes, Survives::kKill);
-}
-
-// Waits until the program of an attempt before is gone, whose worker was killed.
-void CommandFiles::lock() {
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  lock_.emplace(directory_ / kProgramLock);
-  constexpr int kTries = 3000;  // 10 ms each
-  for (int tries = 0; !lock_->try_lock(LockKind::kExclusive); ++tries) {
-    if (tries == kTries)
-      throw IoError((directory_ / kProgramLock).string() +
-                    ": is held by a program that an earlier attempt has started");
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
-void CommandFiles::check_owner() const { sweep::check_owner(options_.owner); }
 
 void CommandFiles::open_events() {
   events_.reset();
@@ -124,7 +121,7 @@ void CommandFiles::open_events() {
 }
 
 void CommandFiles::begin_events_file(bool sorts_first) {
-  const Run run = describe_run(task_.config, parse_device(record_.device), record_.jobs);
+  const Run run = describe_run(config_, parse_device(record_.device), record_.jobs);
   const tbwriter::WriterOptions options{
       .purge_step = kNoPurge, .sorts_first = sorts_first, .locks_directory = kLocks};
   events_ = std::make_unique<RunLog>(directory_, run, options);
@@ -136,19 +133,19 @@ void CommandFiles::write_events(std::int64_t step, const EpochRecord& values) {
 }
 
 void CommandFiles::save(std::vector<EpochRecord> epochs, double seconds) {
-  check_owner();
+  check_owner(options_.owner);
   events_->flush();
   write_record(std::move(epochs), seconds);
 }
 
 void CommandFiles::write_record(std::vector<EpochRecord> epochs, double seconds) {
   record_.epochs = std::move(epochs);
-  record_.run_seconds = earlier_seconds_ + seconds;
+  record_.run_seconds = seconds;
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), Survives::kKill);
 }
 
-RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, const RunEnding& ending, double seconds) {
-  check_owner();
+RunRecord CommandFiles::end(std::vector<EpochRecord> epochs, double seconds, const RunEnding& ending) {
+  check_owner(options_.owner);
   record_.status = ending.status;
   record_.stop_reason = ending.stop;
   if (!ending.error.empty()) record_.error = ending.error;

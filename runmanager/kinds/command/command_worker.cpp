@@ -59,18 +59,16 @@ class CommandRun {
         spec_(*task.config.command),
         report_(report),
         options_(options),
+        begin_(options.clock()),
         files_(task, options),
+        run_begin_(begin_ - files_.record().run_seconds.value_or(0)),
+        log_(files_.directory() / kLogFile, false),
         history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); },
                  kept_steps(task.config)),
         watch_(make_epoch_watch(task.config, true)),
-        printed_(spec_),
-        metrics_(files_.directory() / kMetricsFile),
-        events_(files_.directory()) {}
+        sources_(files_.directory(), spec_) {}
 
   TrainedRun run() {
-    begin_ = options_.clock();
-    files_.open();
-    log_.emplace(files_.directory() / kLogFile, false);
     read_earlier();
     std::optional<ProcessEnd> end;
     for (int starts = 0; !ending_ && (!end || wants_again(*end)); ++starts) {
@@ -121,17 +119,17 @@ class CommandRun {
 
   // What earlier starts have reported.
   void read_earlier() {
-    history_.know_times(files_.epochs());
-    const UseReport add = [this](const MetricReport& report) {
-      if (history_.add(named_apart(report), std::nullopt)) start_over();
+    history_.know_times(files_.record().epochs);
+    const MetricSources::Use add = [this](MetricReport report) {
+      if (history_.add(named_apart(std::move(report)), std::nullopt)) start_over();
     };
-    metrics_.poll(add, [this](int attempt) {
+    sources_.poll_file(add, [this](int attempt) {
       attempt_ = attempt;
       history_.begin_attempt();
     });
-    history_.end_attempt();   // The events are those of all.
-    metrics_.take_problem();  // Told by the start that has seen it first.
-    events_.poll(add);
+    history_.end_attempt();  // The events are those of all.
+    sources_.poll_events(add);
+    sources_.take_problems();  // Told by the start that has seen them first.
     history_.take_repeated();
     history_.close();
     if (const Lineage lineage = lineage_of(task_.config.resolved);
@@ -161,17 +159,15 @@ class CommandRun {
                              .gpus = task_.record.provenance.value(kGpusKey, std::vector<std::string>()),
                              .until = until_in_population()};
     write_file_atomically(files_.directory() / kParamsFile, params_text(task_.config), Survives::kKill);
-    metrics_.append_attempt(start.attempt);
+    sources_.begin_attempt(start.attempt);
     history_.begin_attempt();
-    printed_.begin_attempt();
-    events_.begin_attempt();
     const std::vector<std::string> words = command_words(start);
-    log_->info("attempt {}: {}", start.attempt, shell_command(words));
+    log_.info("attempt {}: {}", start.attempt, shell_command(words));
     Child program({.words = words,
                    .environment = command_environment(start),
                    .directory = spec_.cwd == kRunCwd ? files_.directory() : spec_.cwd,
                    .group = ChildGroup::kKept});
-    last_sign_ = last_look_ = options_.clock();
+    last_sign_ = options_.clock();
     next_look_ = next_save_ = 0;
     std::optional<ProcessEnd> end;
     while (!end) {
@@ -181,58 +177,38 @@ class CommandRun {
       look(end.has_value());
       if (!end) check_deadlines(program);
     }
-    printed_.finish();
-    metrics_.end_line();
+    sources_.end_attempt();
     look(true);
     history_.close();
-    log_->end_line();
+    log_.end_line();
     if (const auto step = history_.take_repeated())
-      log_->warn(
+      log_.warn(
           "step {} was reported again with other values, which do not count; does each epoch count its own "
           "steps, or do two sources (files of events, {}, output) report one metric?",
           *step, kMetricsFile);
-    if (const std::string problem = metrics_.take_problem(); !problem.empty())
-      log_->warn("a line of {} does not count: {}", kMetricsFile, problem);
-    if (const std::string problem = printed_.take_problem(); !problem.empty())
-      log_->warn("what \"metrics\" found in a line of the output does not count: {}", problem);
+    for (const auto& [what, problem] : sources_.take_problems()) log_.warn("{}: {}", what, problem);
     return *end;
   }
 
   void take_output(std::string_view text, bool is_error) {
     last_sign_ = options_.clock();
-    log_->write_output(text);
-    if (!is_error) printed_.add(text);
+    log_.write_output(text);
+    if (!is_error) sources_.add_output(text);
   }
 
   // Follows files and the clock, as often as is worth it.
   void look(bool is_last) {
     const double now = options_.clock();
-    const std::string found = printed_.take();
-    if (found.empty() && now < next_look_ && !is_last) return;
+    if (now < next_look_ && !is_last) return;
     next_look_ = now + kSecondsBetweenLooks;
-    std::vector<MetricReport> reports;
-    const UseReport keep = [&reports](const MetricReport& report) { reports.push_back(report); };
-    // They go to the file first: they are there when the run goes on later.
-    if (!found.empty()) metrics_.append(found);
-    metrics_.poll(keep, [](int) {});
-    // The last one was made when the file changed. When the others were is not known: evenly is nearest to
-    // what programs do.
-    const double seen = std::clamp(on_clock(metrics_.modified()), last_look_, now);
-    for (std::size_t i = 0; i < reports.size(); ++i)
-      add(named_apart(std::move(reports[i])), last_look_ + (seen - last_look_) * static_cast<double>(i + 1) /
-                                                               static_cast<double>(reports.size()));
-    reports.clear();
-    events_.poll(keep);
-    for (MetricReport& report : reports) {
-      const double when = report.wall_time > 0 ? std::clamp(on_clock(report.wall_time), begin_, now) : now;
-      add(named_apart(std::move(report)), when);
-    }
-    last_look_ = now;
+    const MetricSources::Use add = [this](MetricReport report) { use(std::move(report)); };
+    sources_.poll_file(add);
+    sources_.poll_events(add);
     if (now - last_report_ > kSecondsOfStep) history_.close();
     if (now < next_save_) return;
     next_save_ = now + kSecondsBetweenSaves;
     report_(RunPhase{"running"});
-    files_.save(history_.epochs(), now - begin_);
+    files_.save(history_.epochs(), now - run_begin_);
   }
 
   MetricReport named_apart(MetricReport report) {
@@ -241,26 +217,22 @@ class CommandRun {
         continue;
       const Metric& renamed = metric_apart(*metric);
       if (renamed_.insert(metric).second)
-        log_->info("the metric {} is called {}, as there is a parameter {}", metric->key, renamed.key,
-                   metric->key);
+        log_.info("the metric {} is called {}, as there is a parameter {}", metric->key, renamed.key,
+                  metric->key);
       metric = &renamed;
     }
     return report;
   }
 
-  // A time since 1970 on the clock of the run.
-  double on_clock(double wall_time) const {
+  void use(MetricReport report) {
+    const double now = last_sign_ = last_report_ = options_.clock();
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-    return options_.clock() - (std::chrono::duration<double>(since_1970).count() - wall_time);
-  }
-
-  void add(MetricReport report, double when) {
-    last_sign_ = last_report_ = options_.clock();
-    const auto first = history_.add(std::move(report), when - begin_ + files_.earlier_seconds());
+    const double age = std::chrono::duration<double>(since_1970).count() - report.wall_time;
+    const double when = report.wall_time > 0 ? std::clamp(now - age, begin_, now) : now;
+    const auto first = history_.add(named_apart(std::move(report)), when - run_begin_);
     if (!first) return;
-    log_->info("starts over at step {}", *first);
-    events_.set_aside_earlier();
-    for (const auto& [step, values] : history_.take_orphans()) metrics_.append(report_line(step, values));
+    log_.info("starts over at step {}", *first);
+    sources_.start_over(history_.take_orphans());
     start_over();
     begin_live();
   }
@@ -275,7 +247,7 @@ class CommandRun {
 
   void close_step(std::int64_t step, const EpochRecord& values) {
     if (step > CommandFiles::kMaxEventStep && !std::exchange(told_large_step_, true))
-      log_->warn(
+      log_.warn(
           "step {} is in the results, but not in the events: TensorBoard has steps up to {}; count in "
           "thousands, say",
           step, CommandFiles::kMaxEventStep);
@@ -286,7 +258,7 @@ class CommandRun {
 
   void check_deadlines(Child& program) {
     const double now = options_.clock();
-    files_.check_owner();
+    check_owner(options_.owner);
     if (!ending_) ending_ = reason_to_end(now);
     if (ending_) program.stop(now, spec_.grace);
   }
@@ -320,11 +292,11 @@ class CommandRun {
       const std::size_t epochs = history_.size();
       ending.error += epochs == 0 ? " before its first report" : fmt::format(" after report {}", epochs);
       ending.error += end_of_log(files_.directory());
-      log_->error("failed: {}", ending.error.substr(0, ending.error.find('\n')));
+      log_.error("failed: {}", ending.error.substr(0, ending.error.find('\n')));
     } else {
-      log_->info("{}{}", to_string(ending.status), ending.error.empty() ? "" : ": " + ending.error);
+      log_.info("{}{}", to_string(ending.status), ending.error.empty() ? "" : ": " + ending.error);
     }
-    return {.record = files_.end(history_.epochs(), ending, options_.clock() - begin_),
+    return {.record = files_.end(history_.epochs(), options_.clock() - run_begin_, ending),
             .failure = failed ? RunFailure::kError : RunFailure::kNone,
             .changes_epochs = true};
   }
@@ -333,27 +305,25 @@ class CommandRun {
   const CommandSpec& spec_;
   const ReportEvent& report_;
   const TrainerOptions& options_;
+  const double begin_;  // of this start
   CommandFiles files_;
+  const double run_begin_;  // moved by the time of earlier starts
+  LogFile log_;
   ReportHistory history_;
   std::optional<EpochWatch> watch_;
-  OutputMetrics printed_;
-  MetricFile metrics_;
-  ProgramEvents events_;
-  std::optional<LogFile> log_;
+  MetricSources sources_;
   std::set<const Metric*> renamed_;
   std::optional<RunEnding> ending_;  // if the program does not end by itself
   int attempt_ = 0;                  // of all starts
   bool is_live_ = false, told_large_step_ = false;
-  double begin_ = 0, last_sign_ = 0, last_report_ = 0, last_look_ = 0;
-  double next_look_ = 0, next_save_ = 0;
+  double last_sign_ = 0, last_report_ = 0, next_look_ = 0, next_save_ = 0;
 };
 
 }  // namespace
 
 TrainedRun run_program(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) {
-  CommandRun run(task, report, options);
   try {
-    return run.run();
+    return CommandRun(task, report, options).run();
   } catch (const RunTakenOver&) {
     return {.record = task.record, .failure = RunFailure::kTakenOver};
   }

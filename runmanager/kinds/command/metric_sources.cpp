@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -17,10 +19,10 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "runmanager/config/metrics.h"
+#include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_files.h"
-#include "tbwriter/event_reader.h"
 
 namespace sweep {
 namespace {
@@ -29,7 +31,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAttempt = "sweep_attempt";
-constexpr double kStepLimit = 1e15;
+constexpr double kStepLimit = 1e15, kNanosecond = 1e-9;
+constexpr std::size_t kLineLimit = std::size_t{1} << 24, kHead = 64;
+constexpr std::string_view kEventsMark = "tfevents";  // in the names of all events files
 
 // Python writes NaN and Infinity, which JSON does not have.
 std::string with_quoted_numbers(std::string_view line) {
@@ -88,6 +92,17 @@ MetricReport parse_report(std::string_view line) {
   return report;
 }
 
+// A report as a line of kMetricsFile.
+std::string report_line(std::int64_t step, const EpochRecord& values) {
+  Json line = {{"step", step}};
+  for (const auto& [metric, value] : values.values) line[std::string(metric->key)] = json_number(value);
+  return compact_json_text(line) + "\n";
+}
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 void LineSplitter::add(std::string_view text, const Use& use) {
@@ -113,159 +128,176 @@ void LineSplitter::finish(const Use& use) {
   if (!rest_.empty()) use(std::exchange(rest_, {}), '\n');
 }
 
-OutputMetrics::OutputMetrics(const CommandSpec& spec) {
+MetricSources::MetricSources(fs::path run_directory, const CommandSpec& spec)
+    : directory_(std::move(run_directory)), path_(directory_ / kMetricsFile) {
   for (const auto& [name, pattern] : spec.metrics)
-    entries_.push_back({compact_json_text(name), MetricPattern(pattern)});
+    expressions_.push_back({compact_json_text(name), MetricPattern(pattern)});
 }
 
-void OutputMetrics::begin_attempt() {
-  for (Entry& entry : entries_) entry.count = 0;
+void MetricSources::begin_attempt(int attempt) {
+  append(fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt));
+  for (Expression& expression : expressions_) expression.count = 0;
+  for (auto& [path, file] : events_) file.is_earlier = true;
+  looked_ = seconds_since_1970();
 }
 
-void OutputMetrics::add(std::string_view text) {
-  if (!entries_.empty()) splitter_.add(text, [this](std::string_view line, char end) { read(line, end); });
+void MetricSources::add_output(std::string_view text) {
+  if (expressions_.empty()) return;
+  std::string found;
+  output_.add(text, [&](std::string_view line, char end) { read_output(line, end, found); });
+  if (!found.empty()) append(found);
 }
 
-void OutputMetrics::finish() {
-  splitter_.finish([this](std::string_view line, char end) { read(line, end); });
-  read("", '\n');
+void MetricSources::end_attempt() {
+  std::string found;
+  output_.finish([&](std::string_view line, char end) { read_output(line, end, found); });
+  read_output("", '\n', found);
+  if (!found.empty() || !lines_.rest().empty()) append(found);
 }
 
-void OutputMetrics::read(std::string_view line, char end) {
-  for (Entry& entry : entries_) {
-    if (auto found = entry.pattern.find(line)) entry.match = found;
-    if (end == '\r' || !entry.match) continue;
-    const MetricPattern::Match match = *std::exchange(entry.match, {});
+void MetricSources::read_output(std::string_view line, char end, std::string& found) {
+  for (Expression& expression : expressions_) {
+    if (auto match = expression.pattern.find(line)) expression.match = match;
+    if (end == '\r' || !expression.match) continue;
+    const MetricPattern::Match match = *std::exchange(expression.match, {});
     if (!match.problem.empty()) {
-      if (problem_.empty()) problem_ = fmt::format("{}: {}", entry.name, printable(match.problem));
+      problems_.try_emplace("what \"metrics\" found in a line of the output does not count",
+                            fmt::format("{}: {}", expression.name, printable(match.problem)));
       continue;
     }
-    const std::int64_t step = match.step.value_or(++entry.count);
+    const std::int64_t step = match.step.value_or(++expression.count);
     // There may be millions, for which an object of JSON takes too long.
     const std::string value =
         std::isfinite(match.value) ? fmt::format("{}", match.value) : json_number(match.value).dump();
-    fmt::format_to(std::back_inserter(found_), "{{\"step\":{},{}:{}}}\n", step, entry.name, value);
+    fmt::format_to(std::back_inserter(found), "{{\"step\":{},{}:{}}}\n", step, expression.name, value);
   }
+}
+
+// Ends a line first that the program has left incomplete, after which it counts.
+void MetricSources::append(std::string_view lines) const {
+  const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
+  write_all(file.get(), fmt::format("{}{}", lines_.rest().empty() ? "" : "\n", lines), path_);
 }
 
 // Whether its beginning is no longer what was read: programs may open it to write instead of to append, or
 // replace it.
-bool MetricFile::is_replaced(int file) const {
+bool MetricSources::is_replaced(int file) const {
   std::array<char, kHead> head;
-  const ssize_t size = file < 0 ? -1 : ::pread(file, head.data(), head_.size(), 0);
+  const ssize_t size = ::pread(file, head.data(), head_.size(), 0);
   return size >= 0 && std::string_view(head.data(), static_cast<std::size_t>(size)) != head_;
 }
 
-void MetricFile::poll(const UseReport& use, const std::function<void(int)>& attempt) {
+void MetricSources::poll_file(const Use& use, const std::function<void(int)>& attempt) {
+  static const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  std::array<char, 1 << 16> part;
+  struct ::stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
   if (offset_ > 0 && is_replaced(file.get())) {
     offset_ = 0;
     lines_ = LineSplitter("\n", kLineLimit);
   }
-  while (file.get() >= 0) {
+  // The last line was made when the file changed. When the others were is not known: evenly is nearest to
+  // what programs do.
+  const double before = looked_;
+  looked_ = std::max(before, seconds_since_1970());
+  const double changed =
+      static_cast<double>(status.st_mtim.tv_sec) + kNanosecond * static_cast<double>(status.st_mtim.tv_nsec);
+  const double seconds = std::clamp(changed, before, looked_) - before;
+  const double bytes = static_cast<double>(status.st_size) - static_cast<double>(offset_) +
+                       static_cast<double>(lines_.rest().size());
+  double read = 0;
+  const auto use_line = [&](std::string_view line, char) {
+    read += static_cast<double>(line.size() + 1);
+    if (line.starts_with(mark)) return attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
+    std::optional<MetricReport> report = read_line(line);
+    if (!report) return;
+    report->wall_time = before + seconds * std::min(1.0, read / bytes);
+    use(*std::move(report));
+  };
+  std::array<char, 1 << 16> part;
+  for (;;) {
     const ssize_t size = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
     if (size <= 0) break;
     if (offset_ == 0) head_.assign(part.data(), std::min(kHead, static_cast<std::size_t>(size)));
     offset_ += static_cast<std::uint64_t>(size);
-    lines_.add({part.data(), static_cast<std::size_t>(size)},
-               [&](std::string_view line, char) { read_line(line, use, attempt); });
+    lines_.add({part.data(), static_cast<std::size_t>(size)}, use_line);
   }
-  struct ::stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
-  constexpr double kNanoseconds = 1e-9;
-  modified_ =
-      static_cast<double>(status.st_mtim.tv_sec) + kNanoseconds * static_cast<double>(status.st_mtim.tv_nsec);
+  if (!kept_.empty()) append(std::exchange(kept_, {}));
 }
 
-void MetricFile::read_line(std::string_view line, const UseReport& use,
-                           const std::function<void(int)>& attempt) {
-  static const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
-  if (line.starts_with(mark)) return attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
-  std::optional<MetricReport> report;
+// Nothing if it is no report.
+std::optional<MetricReport> MetricSources::read_line(std::string_view line) {
+  constexpr std::size_t kShown = 60;
   try {
-    report = parse_report(line);
+    return parse_report(line);
   } catch (const DataError& error) {
-    constexpr std::size_t kShown = 60;
-    if (problem_.empty() && !line.empty())
-      problem_ = fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
-                             line.size() > kShown ? "…" : "");
+    if (!line.empty())
+      problems_.try_emplace("a line of metrics.jsonl does not count",
+                            fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
+                                        line.size() > kShown ? "…" : ""));
+    return std::nullopt;
   }
-  if (report) use(*report);
 }
 
-void MetricFile::append(std::string_view lines) const {
-  const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  write_all(file.get(), fmt::format("{}{}", lines_.is_within_line() ? "\n" : "", lines), path_);
+void MetricSources::poll_events(const Use& use) {
+  find_events_files();
+  for (auto& [path, file] : events_) read_next(path, file);
+  const auto time = [](const auto& file) {
+    return file.second.next ? file.second.next->wall_time : std::numeric_limits<double>::infinity();
+  };
+  for (;;) {
+    const auto first = std::ranges::min_element(events_, {}, time);
+    if (first == events_.end() || !first->second.next) break;
+    MetricReport report = *std::exchange(first->second.next, std::nullopt);
+    read_next(first->first, first->second);
+    use(std::move(report));
+  }
+  if (!kept_.empty()) append(std::exchange(kept_, {}));
 }
 
-void MetricFile::append_attempt(int attempt) const {
-  append(fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt));
-}
-
-void MetricFile::end_line() const {
-  if (lines_.is_within_line()) append("");
-}
-
-std::string report_line(std::int64_t step, const EpochRecord& values) {
-  Json line = {{"step", step}};
-  for (const auto& [metric, value] : values.values) line[std::string(metric->key)] = json_number(value);
-  return compact_json_text(line) + "\n";
-}
-
-void ProgramEvents::poll(const UseReport& use) {
-  std::vector<MetricReport> reports;
-  std::error_code error;
+void MetricSources::find_events_files() {
+  std::error_code error, ignored;
   fs::recursive_directory_iterator entries(directory_, error), end;
   for (; !error && entries != end; entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     const bool is_own = entries.depth() == 0 && tbwriter::is_event_file_name(name);
-    if (name.find("tfevents") == std::string::npos || is_own || !entries->is_regular_file()) continue;
-    try {
-      auto& reader = files_[entries->path()];
-      if (reader == nullptr) reader = std::make_unique<tbwriter::EventReader>(entries->path());
-      read(entries->path(), *reader, reports);
-    } catch (const DataError&) {
-      // It may be complete the next time.
-    }
+    if (name.find(kEventsMark) != std::string::npos && !is_own && entries->is_regular_file(ignored))
+      events_.try_emplace(entries->path());
   }
-  std::ranges::stable_sort(reports, {}, &MetricReport::wall_time);
-  std::ranges::for_each(reports, use);
 }
 
-void ProgramEvents::read(const fs::path& file, tbwriter::EventReader& reader,
-                         std::vector<MetricReport>& reports) {
-  double latest = 0;  // Clocks may be set back, and steps of a file stay in order.
-  while (const auto payload = reader.next()) {
+void MetricSources::read_next(const fs::path& path, EventsFile& file) const try {
+  const fs::path folder = path.parent_path();
+  if (!file.reader) file.reader = std::make_unique<tbwriter::EventReader>(path);
+  while (const auto payload = file.next ? std::nullopt : file.reader->next()) {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
-    const fs::path folder = file.parent_path();
-    latest = std::max(latest, event.wall_time);
+    file.latest = std::max(file.latest, event.wall_time);
     MetricReport report{.step = event.step,
                         .values = {},
                         .of_run = part_of(folder) == EventsPart::kSession,
                         .in_events = folder == directory_,
-                        .wall_time = latest};
+                        .wall_time = file.latest};
     for (const tbwriter::DecodedValue& value : event.values) {
       const bool is_scalar = value.scalar && (value.plugin.empty() || value.plugin == "scalars");
       const std::string tag(value.tag), name = report.in_events ? tag : metric_in(folder, tag);
       if (is_scalar && !name.empty()) report.values.emplace_back(&metric_called(name), *value.scalar);
     }
-    if (!report.values.empty() && event.step >= 0) reports.push_back(std::move(report));
+    if (!report.values.empty() && event.step >= 0) file.next = std::move(report);
   }
+} catch (const DataError&) {
+  // It may be complete the next time.
 }
 
-void ProgramEvents::begin_attempt() {
-  for (const auto& [file, reader] : files_) earlier_.insert(file);
-}
-
-void ProgramEvents::set_aside_earlier() {
-  for (const fs::path& file : std::exchange(earlier_, {})) {
-    std::string name = file.filename().string();
-    name.replace(name.find("tfevents"), 8, "tf-events");
+void MetricSources::start_over(const std::vector<std::pair<std::int64_t, EpochRecord>>& kept) {
+  for (const auto& [path, file] : events_) {
+    if (!file.is_earlier) continue;
+    std::string name = path.filename().string();
+    name.replace(name.find(kEventsMark), kEventsMark.size(), "tf-events");
     std::error_code ignored;
-    fs::rename(file, file.parent_path() / ("earlier-attempt." + name), ignored);
-    files_.erase(file);
+    fs::rename(path, path.parent_path() / ("earlier-attempt." + name), ignored);
   }
+  std::erase_if(events_, [](const auto& file) { return file.second.is_earlier; });
+  for (const auto& [step, values] : kept) kept_ += report_line(step, values);
 }
 
 }  // namespace sweep

@@ -1,5 +1,5 @@
-// Where the metrics of a person's program come from: JSON lines in a file, lines of its output, and events
-// that it writes for TensorBoard.
+// What a person's program reports: JSON lines in a file, lines of its output, and events that it writes for
+// TensorBoard.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +20,6 @@
 #include "tbwriter/event_reader.h"
 
 namespace sweep {
-
-using UseReport = std::function<void(const MetricReport&)>;
 
 /// The metric that a program means by one with the name of a parameter, as both have a column.
 inline const Metric& metric_apart(const Metric& metric) {
@@ -38,7 +35,8 @@ class LineSplitter {
   void add(std::string_view text, const Use& use);
   /// The end of the text: its last line may have no line break.
   void finish(const Use& use);
-  bool is_within_line() const { return !rest_.empty(); }
+  /// The beginning of a line whose end has not come yet.
+  const std::string& rest() const { return rest_; }
 
  private:
   void keep(std::string_view text);
@@ -48,90 +46,77 @@ class LineSplitter {
   std::string rest_;
 };
 
-/// Finds values in a program's output by the regular expressions of "metrics". A value's step is that of the
-/// expression, or counts how often the metric was found in this attempt: without steps of their own, it is
-/// not known whether the values of an attempt go on or start over. If carriage returns overwrite a line, as
-/// progress bars do, its last value counts.
-class OutputMetrics {
+/// Follows all that the program of a run reports, over all attempts:
+///
+/// - Its output, searched by the regular expressions of "metrics". A value's step is that of the expression,
+///   or counts how often the metric was found in this attempt: without steps of their own, it is not known
+///   whether the values of an attempt go on or start over. If carriage returns overwrite a line, as progress
+///   bars do, its last value counts. What is found is appended to kMetricsFile: it is there when the run goes
+///   on later.
+/// - kMetricsFile, JSON lines. Numbers of a line are values, "step", or "epoch", is their step. NaN and
+///   Infinity are allowed as Python writes them. If the file is replaced, all of the new one is read.
+/// - The events files of other programs in the run's directory and below it. What cannot be read is left out.
+///
+/// Not thread-safe. Throws IoError if kMetricsFile cannot be written.
+class MetricSources {
  public:
-  explicit OutputMetrics(const CommandSpec& spec);
-  void begin_attempt();
+  using Use = std::function<void(MetricReport)>;
+
+  MetricSources(std::filesystem::path run_directory, const CommandSpec& spec);
+
+  /// Says that what follows is of this attempt. The events files that exist now are those of earlier ones.
+  void begin_attempt(int attempt);
   /// The next piece of the output.
-  void add(std::string_view text);
-  /// The end of the output: its last line may have no line break.
-  void finish();
-  /// What was found since the last call, as lines for a MetricFile.
-  std::string take() { return std::exchange(found_, {}); }
-  /// What is wrong with the first match since the last call that does not count; "" if all do.
-  std::string take_problem() { return std::exchange(problem_, {}); }
+  void add_output(std::string_view text);
+  /// The end of the attempt: its last line of output, and that of kMetricsFile, may have no line break.
+  void end_attempt();
+
+  /// Passes on what was added to kMetricsFile. Lines that were added since the last call share the time until
+  /// the file changed. `attempt` is called with the number of each that begins.
+  void poll_file(
+      const Use& use, const std::function<void(int)>& attempt = [](int) {});
+  /// Passes on what was added to the events files, in the order of time.
+  void poll_events(const Use& use);
+
+  /// The attempt has started over: renames the events files of earlier ones, so that TensorBoard shows no
+  /// point of theirs, and keeps the values by steps that only these have, in kMetricsFile. May be called
+  /// while reports are passed on.
+  void start_over(const std::vector<std::pair<std::int64_t, EpochRecord>>& kept);
+
+  /// What does not count of kMetricsFile and of the output, and the first reason since the last call.
+  std::map<std::string_view, std::string> take_problems() { return std::exchange(problems_, {}); }
 
  private:
-  struct Entry {
-    std::string name;  // in JSON
+  struct Expression {
+    std::string name;  // of its metric, in JSON
     MetricPattern pattern;
-    std::int64_t count = 0;
+    std::int64_t count = 0;                          // in this attempt
     std::optional<MetricPattern::Match> match = {};  // in the line so far
   };
-  void read(std::string_view line, char end);
+  struct EventsFile {
+    std::unique_ptr<tbwriter::EventReader> reader = {};
+    bool is_earlier = false;                // of an earlier attempt
+    double latest = 0;                      // time; clocks may be set back, and steps of a file stay in order
+    std::optional<MetricReport> next = {};  // that was read, but not passed on
+  };
 
-  std::vector<Entry> entries_;
-  LineSplitter splitter_{"\r\n", std::size_t{1} << 16};
-  std::string found_, problem_;
-};
-
-/// Follows a file of JSON lines while it grows. Numbers of a line are values, "step", or "epoch", is their
-/// step. NaN and Infinity are allowed as Python writes them. Other lines, and those that were cut, do not
-/// count, see take_problem(). If the file is replaced, all of the new one is read.
-class MetricFile {
- public:
-  explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
-  /// Reads what has been added. `attempt` is called with the number of each that begins.
-  void poll(const UseReport& use, const std::function<void(int)>& attempt);
-  /// When the file last changed, before the last poll(), in seconds since 1970.
-  double modified() const { return modified_; }
-  /// Appends lines; first ends a line that the program has left incomplete. Throws IoError.
+  void read_output(std::string_view line, char end, std::string& found);
   void append(std::string_view lines) const;
-  /// Says that what follows is of this attempt. Throws IoError.
-  void append_attempt(int attempt) const;
-  /// Ends a line that the program has left incomplete, after which it counts. Throws IoError.
-  void end_line() const;
-  /// What is wrong with the first line since the last call that does not count; "" if all do.
-  std::string take_problem() { return std::exchange(problem_, {}); }
-
- private:
-  static constexpr std::size_t kLineLimit = std::size_t{1} << 24, kHead = 64;
   bool is_replaced(int file) const;
-  void read_line(std::string_view line, const UseReport& use, const std::function<void(int)>& attempt);
+  std::optional<MetricReport> read_line(std::string_view line);
+  void find_events_files();
+  void read_next(const std::filesystem::path& path, EventsFile& file) const;
 
-  std::filesystem::path path_;
-  std::uint64_t offset_ = 0;
-  double modified_ = 0;
-  std::string head_;  // of what was read
-  LineSplitter lines_{"\n", kLineLimit};
-  std::string problem_;
-};
-
-/// A report as a line of a MetricFile.
-std::string report_line(std::int64_t step, const EpochRecord& values);
-
-/// Follows the events files of other programs in a directory and below it. Leaves out what cannot be read.
-class ProgramEvents {
- public:
-  explicit ProgramEvents(std::filesystem::path directory) : directory_(std::move(directory)) {}
-  /// Reads what has been added, of all files in the order of time.
-  void poll(const UseReport& use);
-  /// The files that exist now are those of earlier attempts.
-  void begin_attempt();
-  /// Renames the files of earlier attempts, so that TensorBoard shows no point of theirs.
-  void set_aside_earlier();
-
- private:
-  void read(const std::filesystem::path& file, tbwriter::EventReader& reader,
-            std::vector<MetricReport>& reports);
-
-  std::filesystem::path directory_;
-  std::map<std::filesystem::path, std::unique_ptr<tbwriter::EventReader>> files_;
-  std::set<std::filesystem::path> earlier_;
+  const std::filesystem::path directory_, path_;
+  std::vector<Expression> expressions_;
+  LineSplitter output_{"\r\n", std::size_t{1} << 16};
+  LineSplitter lines_{"\n", std::size_t{1} << 24};
+  std::uint64_t offset_ = 0;  // of what was read of kMetricsFile
+  std::string head_;          // its beginning
+  double looked_ = 0;         // when it was last read, in seconds since 1970
+  std::string kept_;          // lines that belong into it once it is read to its end
+  std::map<std::filesystem::path, EventsFile> events_;
+  std::map<std::string_view, std::string> problems_;
 };
 
 }  // namespace sweep

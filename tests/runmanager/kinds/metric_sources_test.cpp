@@ -2,44 +2,51 @@
 #include "runmanager/kinds/command/metric_sources.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "runmanager/kinds/gpu_pool.h"
+#include "tbwriter/summary_writer.h"
 #include "tests/support/test.h"
 
 namespace sweep::metric_sources_test {
 
-// A file of metrics and what was read of it: "step name=value …", or "attempt N".
+// What programs report, and what was read of it: "step name=value …", or "attempt N".
 struct Metrics {
   test::TemporaryDirectory folder;
-  MetricFile file{folder / "metrics.jsonl"};
+  MetricSources sources{folder.path(), {}};
   std::vector<std::string> found;
 
   void write(std::string_view text) {
-    const FileDescriptor out = open_output_file(folder / "metrics.jsonl", OutputMode::kAppend);
-    write_all(out.get(), text, "metrics.jsonl");
+    const FileDescriptor out = open_output_file(folder / kMetricsFile, OutputMode::kAppend);
+    write_all(out.get(), text, kMetricsFile);
     poll();
   }
   void poll() {
-    file.poll(
-        [this](const MetricReport& report) {
-          std::string text = report.step ? std::to_string(*report.step) : "-";
-          for (const auto& [metric, value] : report.values)
-            text += fmt::format(" {}={:g}", metric->key, value);
-          found.push_back(text);
-        },
-        [this](int attempt) { found.push_back(fmt::format("attempt {}", attempt)); });
+    sources.poll_file([this](const MetricReport& report) { use(report); },
+                      [this](int attempt) { found.push_back(fmt::format("attempt {}", attempt)); });
+  }
+  void use(const MetricReport& report) {
+    std::string text = report.step ? std::to_string(*report.step) : "-";
+    for (const auto& [metric, value] : report.values) text += fmt::format(" {}={:g}", metric->key, value);
+    found.push_back(text);
   }
 };
+
+// The only problem that there is; "" if there is none.
+std::string problem_of(MetricSources& sources) {
+  const auto problems = sources.take_problems();
+  return problems.empty() ? "" : problems.begin()->second;
+}
 
 TEST(MetricFile, ReadsReportsWithAStepAnEpochOrNeither) {
   Metrics metrics;
   metrics.write(
       "{\"step\": 3, \"loss\": 0.5, \"note\": \"x\"}\r\n{\"epoch\": 2, \"loss\": NaN}\n{\"loss\": 1}\n");
   EXPECT_THAT(metrics.found, ElementsAre("3 loss=0.5", "2 loss=nan", "- loss=1"));
-  EXPECT_EQ(metrics.file.take_problem(), "");
+  EXPECT_EQ(problem_of(metrics.sources), "");
 }
 
 // As Hugging Face's Trainer and Lightning report: the epoch is a fraction, next to a step.
@@ -60,8 +67,8 @@ TEST(MetricFile, LeavesOutWhatIsNoReportAndTellsTheFirst) {
     metrics.write(std::string(line) + "\n");
     metrics.write("[]\n\n");
     EXPECT_THAT(metrics.found, IsEmpty()) << line;
-    EXPECT_THAT(metrics.file.take_problem(), HasSubstr(problem));
-    EXPECT_EQ(metrics.file.take_problem(), "");
+    EXPECT_THAT(problem_of(metrics.sources), HasSubstr(problem));
+    EXPECT_EQ(problem_of(metrics.sources), "");
   }
 }
 
@@ -69,21 +76,21 @@ TEST(MetricFile, ALineWithoutAnEndCountsOnceItIsEnded) {
   Metrics metrics;
   metrics.write("{\"loss\": 1}");
   EXPECT_THAT(metrics.found, IsEmpty()) << "more may come";
-  metrics.file.end_line();
+  metrics.sources.end_attempt();
   metrics.poll();
-  metrics.file.end_line();
-  metrics.file.append_attempt(2);
+  metrics.sources.end_attempt();
+  metrics.sources.begin_attempt(2);
   metrics.poll();
   EXPECT_THAT(metrics.found, ElementsAre("- loss=1", "attempt 2"));
 }
 
 TEST(MetricFile, ReadsAllOfAFileThatTheProgramHasReplaced) {
   Metrics metrics;
-  metrics.file.append_attempt(1);
+  metrics.sources.begin_attempt(1);
   metrics.write("{\"step\": 1, \"loss\": 1}\n{\"step\": 2");
   for (const int step : {3, 4}) {
-    write_file_atomically(metrics.folder / "metrics.jsonl",
-                          fmt::format("{{\"step\": {}, \"loss\": 7}}\n", step), Survives::kKill);
+    write_file_atomically(metrics.folder / kMetricsFile, fmt::format("{{\"step\": {}, \"loss\": 7}}\n", step),
+                          Survives::kKill);
     metrics.poll();
   }
   metrics.write("{\"step\": 5, \"loss\": 9}\n");
@@ -99,19 +106,22 @@ TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
   EXPECT_THAT(metrics.found[0], HasSubstr("layer4999/gradient_norm=0.125"));
 }
 
-std::string metrics_of_output(std::string_view text) {
-  CommandSpec spec;
-  spec.metrics = {{"loss", "loss=([0-9.]+)"}, {"acc", "acc=([0-9.]+)"}};
-  OutputMetrics output(spec);
-  for (const char c : text) output.add({&c, 1});
-  output.finish();
-  return output.take();
+// The lines of kMetricsFile that `text` makes, which comes byte by byte.
+std::string lines_of_output(CommandSpec spec, std::string_view text, std::string* problem = nullptr) {
+  const test::TemporaryDirectory folder;
+  MetricSources sources(folder.path(), spec);
+  for (const char c : text) sources.add_output({&c, 1});
+  sources.end_attempt();
+  if (problem != nullptr) *problem = problem_of(sources);
+  return read_file(folder / kMetricsFile);
 }
 
 TEST(OutputMetrics, OfALineThatIsOverwrittenTheLastValueCounts) {
-  EXPECT_EQ(metrics_of_output("1/2 loss=3\r2/2 loss=2 acc=0.5\r          \rdone\r\nloss=1"),
+  CommandSpec spec;
+  spec.metrics = {{"loss", "loss=([0-9.]+)"}, {"acc", "acc=([0-9.]+)"}};
+  EXPECT_EQ(lines_of_output(spec, "1/2 loss=3\r2/2 loss=2 acc=0.5\r          \rdone\r\nloss=1"),
             "{\"step\":1,\"loss\":2}\n{\"step\":1,\"acc\":0.5}\n{\"step\":2,\"loss\":1}\n");
-  EXPECT_EQ(metrics_of_output("loss=3\rloss=2\r"), "{\"step\":1,\"loss\":2}\n");
+  EXPECT_EQ(lines_of_output(spec, "loss=3\rloss=2\r"), "{\"step\":1,\"loss\":2}\n");
 }
 
 TEST(OutputMetrics, LeavesOutFractionsOfStepsAndWhatOnlyBeginsLikeANumberAndTellsTheFirst) {
@@ -121,12 +131,35 @@ TEST(OutputMetrics, LeavesOutFractionsOfStepsAndWhatOnlyBeginsLikeANumberAndTell
                                       std::pair("epoch 1.5 loss=1", "its step, 1.5, is no whole number"),
                                       std::pair("epoch 1 loss=1,5", "its value, 1,5, is no number"),
                                       std::pair("epoch 1 loss=0x10", "its value, 0x10, is no number")}) {
-    OutputMetrics output(spec);
-    output.add(std::string(line) + "\nepoch 3 loss=+4e0\nepoch 4 loss=x\n");
-    EXPECT_EQ(output.take(), "{\"step\":3,\"loss\":4}\n") << line;
-    EXPECT_THAT(output.take_problem(), HasSubstr(problem));
-    EXPECT_EQ(output.take_problem(), "");
+    std::string told;
+    EXPECT_EQ(lines_of_output(spec, std::string(line) + "\nepoch 3 loss=+4e0\nepoch 4 loss=x\n", &told),
+              "{\"step\":3,\"loss\":4}\n")
+        << line;
+    EXPECT_THAT(told, HasSubstr(problem));
   }
+}
+
+std::size_t used_memory() { return ::mallinfo2().uordblks; }
+
+// 300,000 events in memory, a report each, took 92 MB.
+TEST(ProgramEvents, AreReadInTheOrderOfTimeWithoutKeepingThem) {
+  Metrics metrics;
+  constexpr int kSteps = 50000;
+  for (const std::string name : {"a", "b"}) {
+    tbwriter::SummaryWriter writer(metrics.folder / name, {});
+    for (int step = 0; step < kSteps; ++step) writer.add_scalar(name, 1, step);
+    writer.close();
+  }
+  const std::size_t before = used_memory();
+  std::size_t most = 0, count = 0;
+  double last = 0;
+  metrics.sources.poll_events([&](const MetricReport& report) {
+    if (count++ % 1000 == 0) most = std::max(most, used_memory());
+    EXPECT_GE(report.wall_time, last);
+    last = report.wall_time;
+  });
+  EXPECT_EQ(count, std::size_t{2} * kSteps);
+  EXPECT_LT(most - before, std::size_t{4} << 20);
 }
 
 TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/text.h"
 #include "tests/support/test.h"
 
 namespace sweep::report_history_test {
@@ -10,60 +11,139 @@ namespace sweep::report_history_test {
 const Metric& loss() { return metric_named("train_loss"); }
 const Metric& accuracy() { return metric_named("train_accuracy"); }
 
-// A history that notes which steps were completed, and with which loss.
+// The letter before a value in a script says of which metric it is; without one it is a loss.
+const std::map<char, const Metric*>& lettered() {
+  static const std::map<char, const Metric*> metrics = {
+      {'a', &accuracy()}, {'f', &metric_named("f1")}, {'t', &metric_named("test_accuracy")}};
+  return metrics;
+}
+
+// "0.5,a0.9"
+std::string values_text(const EpochRecord& epoch) {
+  std::string text = epoch[loss()] ? fmt::format("{:g}", *epoch[loss()]) : "";
+  for (const auto& [letter, metric] : lettered())
+    if (epoch[*metric]) text += fmt::format("{}{}{:g}", text.empty() ? "" : ",", letter, *epoch[*metric]);
+  return text;
+}
+
+void append_word(std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; }
+
+// A history that notes what it passes on, as "STEP=VALUES#NUMBER …".
 struct History {
-  std::vector<std::pair<std::int64_t, double>> closed;
-  ReportHistory reports{[this](std::int64_t step, const EpochRecord& values) {
-    closed.emplace_back(step, values[loss()].value_or(-1));
-  }};
+  explicit History(std::size_t max_steps = 1000)
+      : reports(
+            [this](std::int64_t step, const EpochRecord& values) {
+              ++closings;
+              append_word(closed, fmt::format("{}={}#{}", step, values_text(values), values.epoch));
+            },
+            max_steps) {}
 
   bool add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
     return reports.add({.step = step, .values = {{&loss(), value}}}, seconds).has_value();
   }
-  // The losses that are recorded, by their steps.
-  std::vector<std::pair<int, double>> recorded() const {
-    std::vector<std::pair<int, double>> found;
+
+  // Words: "STEP=VALUES", a report, after "e" one of events, after "r" one of the whole run, with the step
+  // "-" one without a step; "|" begins an attempt, "." closes the last step, "*" repeats all.
+  void play(std::string_view script) {
+    for (std::string_view word : split(script, ' ')) {
+      if (word == "|") reports.begin_attempt();
+      if (word == ".") reports.close();
+      if (word == "*") reports.repeat();
+      if (word.find('=') == std::string_view::npos) continue;
+      MetricReport report{.step = {}, .values = {}, .of_run = word[0] == 'r', .in_events = word[0] == 'e'};
+      if (report.of_run || report.in_events) word.remove_prefix(1);
+      report.step = number_in<std::int64_t>(word.substr(0, word.find('=')));
+      for (std::string_view value : split(word.substr(word.find('=') + 1), ',')) {
+        const auto metric = lettered().find(value[0]);
+        if (metric != lettered().end()) value.remove_prefix(1);
+        const double number = number_in<double>(value).value();
+        report.values.emplace_back(
+            metric == lettered().end() ? &loss() : metric->second,
+            report.in_events ? static_cast<double>(static_cast<float>(number)) : number);
+      }
+      if (const auto first = reports.add(std::move(report), {})) append_word(over, std::to_string(*first));
+    }
+  }
+
+  // "STEP=VALUES …"
+  std::string recorded() const {
+    std::string text;
     for (const EpochRecord& epoch : reports.epochs())
-      found.emplace_back(static_cast<int>(epoch["step"].value_or(epoch.epoch)), *epoch[loss()]);
-    return found;
+      append_word(text, fmt::format("{:g}={}", epoch["step"].value_or(epoch.epoch), values_text(epoch)));
+    return text;
   }
+
+  ReportHistory reports;
+  std::size_t closings = 0;
+  std::string closed, over;  // over: the steps from which attempts start over
 };
 
-struct ReportHistoryTest : ::testing::Test {
+struct Played {
+  const char *script, *recorded, *over = "";
+  std::int64_t repeated = 0;     // 0: no step was
+  const char* closed = nullptr;  // null: does not matter
+};
+
+TEST(ReportHistory, KeepsOverAllAttempts) {
+  const char* const numbered = "1=1 2=1 3=1 4=1 5=1 6=1 7=1 8=1 | 3=1 4=1 . *";
+  for (const Played& row : std::vector<Played>{
+           // What is reported of one step is joined, and closed with the next.
+           {"1=0.5 1=0.4,a0.9", "1=0.4,a0.9", "", 0, ""},
+           {"1=0.5 1=0.4,a0.9 2=0.3 . .", "1=0.4,a0.9 2=0.3", "", 0, "1=0.4,a0.9#1 2=0.3#2"},
+           {"1=1 2=2 3=3 *", "1=1 2=2 3=3", "", 0, "1=1#1 2=2#2 1=1#1 2=2#2"},
+           // What comes first counts, whatever its source; the same number in 32 bits is no other one.
+           {"1=100 e1=1 2=200 e2=2 3=300 e3=3", "1=100 2=200 3=300", "", 1},
+           {"1=1 2=2 3=3 e2=7", "1=1 2=2 3=3", "", 2},
+           {"3=0.1 e3=0.1", "3=0.1"},
+           {"2000=1 4000=2 2000=3 4000=4", "2000=1 4000=4", "", 2000},
+           // An attempt without steps starts over, one with steps from its first one, or it goes on.
+           {"-=3 -=2 | -=30", "1=30", "1"},
+           {"10=10 20=20 30=30 20=21", "10=10 20=20 30=30", "", 20},
+           {"10=10 20=20 30=30 | 20=200 30=300", "10=10 20=200 30=300", "20"},
+           {"10=10 20=20 | 30=30 | 30=31", "10=10 20=20 30=31", "30"},
+           // A step that each attempt repeats, as Lightning's hp_metric, does not tell where it starts.
+           {"| 0=-1 10=10 20=20 | 0=-1 30=30", "0=-1 10=10 20=20 30=30"},
+           {"| 0=-1 10=10 20=20 | 0=-1 20=21", "0=-1 10=10 20=21", "20"},
+           {"| 0=-1 10=10 20=20 | 0=-1 | 0=-1 10=10", "0=-1 10=10", "0"},
+           {"| 0=-1 10=10 20=20 | 0=-2", "0=-2", "0"},
+           // What is of the whole run belongs to the last step, and a test without a later one too.
+           {"1=1 2=2 | r0=a0.5 3=3", "1=1 2=2,a0.5 3=3"},
+           {"1=1 2=2 3=3 1=t0.9", "1=1 2=2 3=3,t0.9"},
+           // Training is reported first, and the validation, which takes a while, after it.
+           {"10=3 . 10=a0.5 20=2 . 20=2 . 10=f0.25 5=7", "5=7 10=3,a0.5,f0.25 20=2", "", 0,
+            "10=3#1 10=a0.5#1 20=2#2 10=f0.25#1 5=7#1"},
+           {numbered, "1=1 2=1 3=1 4=1", "3", 0,
+            "1=1#1 2=1#2 3=1#3 4=1#4 5=1#5 6=1#6 7=1#7 3=1#3 4=1#4 1=1#1 2=1#2 3=1#3 4=1#4"}}) {
+    SCOPED_TRACE(row.script);
+    History history;
+    history.play(row.script);
+    EXPECT_EQ(history.recorded(), row.recorded);
+    EXPECT_EQ(history.over, row.over);
+    EXPECT_EQ(history.reports.take_repeated().value_or(0), row.repeated);
+    EXPECT_EQ(history.reports.take_repeated(), std::nullopt);
+    if (row.closed != nullptr) {
+      EXPECT_EQ(history.closed, row.closed);
+    }
+  }
+}
+
+TEST(ReportHistory, CountsTheStepsAfterWhichALaterOneHasBegun) {
   History history;
-};
-using ReportHistory = ReportHistoryTest;
-
-TEST_F(ReportHistory, JoinsWhatIsReportedOfOneStepAndClosesItWithTheNext) {
-  history.add(1, 0.5);
-  history.reports.add({.step = 1, .values = {{&accuracy(), 0.9}, {&loss(), 0.4}}}, {});
-  EXPECT_THAT(history.closed, IsEmpty());
-  EXPECT_EQ(history.reports.complete(), 0u);
-  history.add(2, 0.3);
-  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4)));
-  EXPECT_EQ(history.reports.complete(), 1u);
-  EXPECT_EQ(history.reports.epochs().at(0)[accuracy()], 0.9);
-  history.reports.close();
-  history.reports.close();
-  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 0.4), std::pair(2, 0.3)));
-}
-
-TEST_F(ReportHistory, WhatComesFirstCountsWhateverItsSource) {
-  for (const double first : {100.0, 200.0, 300.0}) {
-    const auto step = static_cast<std::int64_t>(first / 100);
-    history.add(step, first);
-    history.reports.add({.step = step, .values = {{&loss(), first / 100}}, .in_events = true}, {});
+  for (const auto& [word, complete] : {std::pair("1=1", 0U), {".", 0U}, {"1=a1", 0U}, {"2=2", 1U}}) {
+    history.play(word);
+    EXPECT_EQ(history.reports.complete(), complete) << word;
   }
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 100.0), std::pair(2, 200.0), std::pair(3, 300.0)));
-  EXPECT_EQ(history.reports.take_repeated(), 1);
-  history.reports.add({.step = 2, .values = {{&loss(), 7}}, .in_events = true}, {});
-  EXPECT_EQ(history.reports.take_repeated(), 2);
-  history.add(3, 0.1);
-  history.reports.add({.step = 3, .values = {{&loss(), static_cast<double>(0.1F)}}, .in_events = true}, {});
-  EXPECT_EQ(history.reports.take_repeated(), std::nullopt) << "the same number in 32 bits";
 }
 
-TEST_F(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
+TEST(ReportHistory, ALateValueThatDoesNotCountDoesNotEitherOnceItsStepIsLeftOut) {
+  History history(/*max_steps=*/4);
+  history.play("1=a1 2=a2 3=3 2=a20 4=4 5=5 6=6 7=7 8=8");
+  EXPECT_EQ(history.reports.take_repeated(), 2);
+  EXPECT_THAT(history.recorded(), StartsWith("1=a1 3=3,a2 ")) << "step 2 is left out";
+}
+
+TEST(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
+  History history;
   history.add(1, 0.5, 1);
   history.reports.add({.step = 2, .values = {{&metric_named("epoch_seconds"), 0.25}}}, 4);
   history.add(3, 0.5, 6);
@@ -72,61 +152,8 @@ TEST_F(ReportHistory, TheTimeOfAStepIsThatWhichItReportsIfItDoes) {
   EXPECT_THAT(seconds, ElementsAre(1, 0.25, 2));
 }
 
-TEST_F(ReportHistory, CountsReportsWithoutAStepInEachAttempt) {
-  for (const double value : {3, 2}) history.add({}, value);
-  history.reports.begin_attempt();
-  EXPECT_TRUE(history.add({}, 30)) << "an attempt without steps starts over";
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 30.0)));
-}
-
-TEST_F(ReportHistory, OnlyTheFirstReportOfAnAttemptReplaces) {
-  for (const int step : {10, 20, 30}) history.add(step, step);
-  EXPECT_FALSE(history.add(20, 21)) << "a late value of the same attempt";
-  history.reports.begin_attempt();
-  EXPECT_TRUE(history.add(20, 200));
-  EXPECT_FALSE(history.add(30, 300));
-  EXPECT_THAT(history.recorded(),
-              ElementsAre(std::pair(10, 10.0), std::pair(20, 200.0), std::pair(30, 300.0)));
-  history.reports.begin_attempt();
-  EXPECT_FALSE(history.add(40, 400)) << "it goes on where the last one ended";
-  EXPECT_EQ(history.recorded().size(), 4u);
-  history.reports.begin_attempt();
-  EXPECT_TRUE(history.add(40, 401)) << "it repeats the last step";
-  EXPECT_THAT(history.recorded().back(), std::pair(40, 401.0));
-}
-
-TEST_F(ReportHistory, AStepThatEachAttemptRepeatsDoesNotTellWhereItStarts) {
-  const auto begin = [this] {
-    history.reports.begin_attempt();
-    return history.add(0, -1);  // as Lightning's hp_metric
-  };
-  begin();
-  for (const int step : {10, 20, 30}) history.add(step, step);
-  EXPECT_FALSE(begin());
-  EXPECT_FALSE(history.add(40, 40)) << "it goes on";
-  EXPECT_FALSE(begin());
-  EXPECT_TRUE(history.add(30, 31)) << "from a checkpoint before the last step";
-  EXPECT_THAT(history.recorded(),
-              ElementsAre(std::pair(0, -1.0), std::pair(10, 10.0), std::pair(20, 20.0), std::pair(30, 31.0)));
-  EXPECT_FALSE(begin()) << "and ends there";
-  EXPECT_FALSE(begin());
-  EXPECT_TRUE(history.add(10, 10)) << "from the beginning, with the same numbers";
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(0, -1.0), std::pair(10, 10.0)));
-  history.add(20, 20);
-  history.reports.begin_attempt();
-  EXPECT_TRUE(history.add(0, -2)) << "with other numbers";
-}
-
-TEST_F(ReportHistory, WhatIsOfTheWholeRunBelongsToTheLastStep) {
-  for (const int step : {1, 2}) history.add(step, step);
-  history.reports.begin_attempt();
-  history.reports.add({.step = 0, .values = {{&accuracy(), 0.5}}, .of_run = true}, {});
-  EXPECT_FALSE(history.add(3, 3));
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(1, 1.0), std::pair(2, 2.0), std::pair(3, 3.0)));
-  EXPECT_EQ(history.reports.epochs().at(1)[accuracy()], 0.5);
-}
-
-TEST_F(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
+TEST(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
+  History history;
   history.add(1, 0, 2);
   history.add(1, 1, 2.5);
   history.add(2, 0, 5);
@@ -143,177 +170,84 @@ TEST_F(ReportHistory, CountsTheTimeOfAStepFromTheEndOfThePreviousOne) {
   EXPECT_EQ(later.reports.epochs().at(2)["epoch_seconds"], 1);
 }
 
-TEST_F(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
-  constexpr int kSteps = 5000;
-  for (int step = 1; step <= kSteps; ++step) history.add(step, step);
+TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
+  History history;
+  for (int step = 1; step <= 5000; ++step) history.add(step, step);
   history.reports.close();
-  EXPECT_EQ(history.closed.size(), static_cast<std::size_t>(kSteps)) << "TensorBoard gets all";
-  const auto recorded = history.recorded();
-  EXPECT_LE(recorded.size(), 1001u);
-  EXPECT_GE(recorded.size(), 500u);
-  EXPECT_EQ(recorded.front().first, 1);
-  EXPECT_EQ(recorded.back(), std::pair(kSteps, double{kSteps}));
-  const int stride = recorded[1].first - recorded[0].first;
-  for (std::size_t i = 2; i + 1 < recorded.size(); ++i)
-    EXPECT_EQ(recorded[i].first - recorded[i - 1].first, stride) << "after step " << recorded[i - 1].first;
+  EXPECT_EQ(history.closings, 5000u) << "TensorBoard gets all";
+  EXPECT_THAT(history.recorded(), AllOf(StartsWith("1=1 "), EndsWith(" 5000=5000")));
+  const std::vector<EpochRecord> epochs = history.reports.epochs();
+  EXPECT_THAT(epochs, SizeIs(AllOf(Ge(500u), Le(1001u))));
+  for (std::size_t i = 2; i + 1 < epochs.size(); ++i)
+    EXPECT_EQ(*epochs[i][loss()] - *epochs[i - 1][loss()], *epochs[1][loss()] - 1) << i;
 }
 
 // Events that a program flushes late.
-TEST_F(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
+TEST(ReportHistory, StaysSmallAlsoIfThousandsOfEarlierStepsComeLate) {
+  History history;
   history.add(100000, 1);
   for (int step = 1; step <= 5000; ++step) history.add(step, step);
-  EXPECT_LE(history.recorded().size(), 1001u);
-  EXPECT_EQ(history.recorded().back(), std::pair(100000, 1.0));
-  EXPECT_EQ(history.closed.size(), 5000u);
+  EXPECT_THAT(history.reports.epochs(), SizeIs(Le(1001u)));
+  EXPECT_THAT(history.recorded(), EndsWith(" 100000=1"));
+  EXPECT_EQ(history.closings, 5000u);
 }
 
-TEST_F(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
-  constexpr int kSteps = 4000, kEvery = 90;
+TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
+  History history;
+  constexpr int kSteps = 4000, kEvery = 90, kLast = kSteps / kEvery * kEvery;
   for (int step = 1; step <= kSteps; ++step) {
     history.add(step, step);
-    if (step % kEvery == 0) history.reports.add({.step = step, .values = {{&accuracy(), step}}}, {});
+    if (step % kEvery == 0) history.play(fmt::format("{0}=a{0}", step));
   }
-  constexpr int kLast = kSteps / kEvery * kEvery;
-  int step = 0;
-  double value = 0;
-  for (const EpochRecord& epoch : history.reports.epochs()) {
-    if (!epoch[accuracy()]) continue;
-    step = static_cast<int>(*epoch["step"]);
-    value = *epoch[accuracy()];
-  }
-  EXPECT_EQ(value, kLast);
-  EXPECT_GE(step, kLast);
-  EXPECT_LT(step, kLast + 8) << "where the next step is kept";
-  history.reports.begin_attempt();
-  history.add(kLast, 1);
-  for (const EpochRecord& epoch : history.reports.epochs()) EXPECT_NE(epoch[accuracy()], kLast);
+  const std::optional<EpochRecord> latest = latest_values(history.reports.epochs());
+  EXPECT_EQ((*latest)[accuracy()], kLast);
+  const auto has_last = [&](const EpochRecord& epoch) { return epoch[accuracy()] == kLast; };
+  std::vector<EpochRecord> epochs = history.reports.epochs();
+  const auto at = std::ranges::find_if(epochs, has_last);
+  ASSERT_NE(at, epochs.end());
+  EXPECT_THAT(*(*at)["step"], AllOf(Ge(kLast), Lt(kLast + 8))) << "where the next step is kept";
+  history.play(fmt::format("| {}=1", kLast));
+  epochs = history.reports.epochs();
+  EXPECT_TRUE(std::ranges::none_of(epochs, has_last));
 }
 
-TEST_F(ReportHistory, ALateValueThatDoesNotCountDoesNotEitherOnceItsStepIsLeftOut) {
-  sweep::ReportHistory reports([](std::int64_t, const EpochRecord&) {}, /*max_steps=*/4);
-  const auto add = [&](std::int64_t step, double value) {
-    reports.add({.step = step, .values = {{&accuracy(), value}}}, {});
-  };
-  add(1, 1);
-  add(2, 2);
-  for (int step = 3; step < 9; ++step) {
-    reports.add({.step = step, .values = {{&loss(), step}}}, {});
-    if (step == 3) add(2, 20);
-  }
-  EXPECT_EQ(reports.take_repeated(), 2);
-  EXPECT_EQ(reports.epochs().at(1)["step"], 3) << "step 2 is left out";
-  EXPECT_EQ(reports.epochs().at(1)[accuracy()], 2);
+TEST(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
+  History some, all(/*max_steps=*/2000);
+  for (History* history : {&some, &all})
+    for (int step = 1; step <= 1500; ++step) history->add(step, step);
+  EXPECT_LT(some.reports.epochs().size(), 1000u);
+  ASSERT_EQ(all.reports.epochs().size(), 1500u);
+  EXPECT_EQ(all.reports.epochs()[1233][loss()], 1234);
 }
 
 // Lightning writes them as scalars, next to others or alone.
-TEST_F(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
+TEST(ReportHistory, LeavesOutMetricsThatAreCalledEpochOrStep) {
+  History history;
   const Metric &epoch = metric_named("epoch"), &step = metric_named("step");
   history.reports.add({.step = 5, .values = {{&epoch, 0.5}}}, {});
   EXPECT_EQ(history.reports.size(), 0u);
   history.reports.add({.step = 5, .values = {{&step, 7}, {&loss(), 1}, {&epoch, 0.5}}}, {});
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(5, 1.0)));
+  EXPECT_EQ(history.recorded(), "5=1");
   EXPECT_EQ(history.reports.last().values.size(), 2u) << "the loss, and the number of the step";
 }
 
-TEST_F(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
-  history.reports.add({.step = 1, .values = {{&loss(), 1}}, .in_events = true}, {});
-  history.reports.add({.step = 1, .values = {{&accuracy(), 0.5}}}, {});
-  const EpochRecord rest = history.reports.not_in_events(1, history.reports.last());
-  EXPECT_FALSE(rest[loss()]);
-  EXPECT_EQ(rest[accuracy()], 0.5);
+TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
+  History history;
+  history.play("e1=1 1=a0.5");
+  EXPECT_EQ(values_text(history.reports.not_in_events(1, history.reports.last())), "a0.5");
 }
 
-TEST_F(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
-  history.add(1, 9);
-  for (const int step : {1, 2, 3})
-    history.reports.add({.step = step, .values = {{&accuracy(), step}}, .in_events = true}, {});
+TEST(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
+  History history;
+  history.play("1=9 e1=a1 e2=a2 e3=a3");
   EXPECT_THAT(history.reports.take_orphans(), IsEmpty());
-  history.reports.begin_attempt();
-  history.reports.add({.step = 3, .values = {{&accuracy(), 30}}, .in_events = true}, {});
+  history.play("| e3=a30");
   const auto orphans = history.reports.take_orphans();
   ASSERT_EQ(orphans.size(), 2u);
   EXPECT_EQ(orphans[1].first, 2);
-  EXPECT_EQ(orphans[0].second[accuracy()], 1);
-  EXPECT_EQ(orphans[0].second[loss()], std::nullopt) << "it was in no events";
-  EXPECT_TRUE(history.reports.not_in_events(2, orphans[1].second)[accuracy()]);
-  EXPECT_FALSE(history.reports.not_in_events(3, history.reports.last())[accuracy()]);
-}
-
-// Training is reported first, and the validation, which takes a while, after it.
-TEST_F(ReportHistory, PassesOnWhatComesAfterAStepWasClosed) {
-  std::vector<std::string> passed;
-  sweep::ReportHistory reports([&](std::int64_t step, const EpochRecord& values) {
-    std::string text = fmt::format("{} ({}):", step, values.epoch);
-    for (const auto& [metric, value] : values.values) text += fmt::format(" {}={:g}", metric->key, value);
-    passed.push_back(text);
-  });
-  const auto add = [&](std::int64_t step, const Metric& metric, double value) {
-    reports.add({.step = step, .values = {{&metric, value}}}, {});
-  };
-  add(10, loss(), 3);
-  reports.close();
-  EXPECT_EQ(reports.complete(), 0u) << "more may come";
-  add(10, accuracy(), 0.5);
-  add(20, loss(), 2);
-  EXPECT_EQ(reports.complete(), 1u);
-  reports.close();
-  add(20, loss(), 2);
-  reports.close();
-  add(10, metric_named("f1"), 0.25);
-  add(5, loss(), 7);
-  EXPECT_THAT(passed, ElementsAre("10 (1): train_loss=3", "10 (1): train_accuracy=0.5",
-                                  "20 (2): train_loss=2", "10 (1): f1=0.25", "5 (1): train_loss=7"));
-  EXPECT_EQ(reports.epochs().at(1)["f1"], 0.25);
-}
-
-TEST_F(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
-  const auto keep = [](sweep::ReportHistory reports) {
-    for (int step = 1; step <= 1500; ++step)
-      reports.add({.step = step, .values = {{&loss(), static_cast<double>(step)}}}, {});
-    return reports.epochs();
-  };
-  const auto ignore = [](std::int64_t, const EpochRecord&) {};
-  EXPECT_LT(keep(sweep::ReportHistory(ignore)).size(), 1000u);
-  const std::vector<EpochRecord> all = keep(sweep::ReportHistory(ignore, 2000));
-  ASSERT_EQ(all.size(), 1500u);
-  EXPECT_EQ(all[1233][loss()], 1234);
-}
-
-TEST_F(ReportHistory, NumbersStepsAnewAfterAnAttemptHasStartedOver) {
-  std::vector<int> numbers;
-  sweep::ReportHistory reports(
-      [&](std::int64_t, const EpochRecord& values) { numbers.push_back(values.epoch); });
-  const auto add = [&](std::int64_t step) { reports.add({.step = step, .values = {{&loss(), 1}}}, {}); };
-  for (int step = 1; step <= 8; ++step) add(step);
-  reports.begin_attempt();
-  for (int step = 3; step <= 4; ++step) add(step);
-  reports.close();
-  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7, 3, 4));
-  numbers.clear();
-  reports.repeat();
-  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4));
-}
-
-TEST_F(ReportHistory, KeepsTheFirstValueOfAnEarlierStepAndTellsThatItCameAgain) {
-  double value = 0;
-  for (const int step : {2000, 4000, 2000, 4000}) history.add(step, ++value);
-  EXPECT_THAT(history.recorded(), ElementsAre(std::pair(2000, 1.0), std::pair(4000, 4.0)))
-      << "the last one may change";
-  EXPECT_EQ(history.reports.take_repeated(), 2000);
-  EXPECT_EQ(history.reports.take_repeated(), std::nullopt);
-}
-
-TEST_F(ReportHistory, PutsATestWithoutALaterStepAtTheLastOne) {
-  for (const int step : {1, 2, 3}) history.add(step, step);
-  history.reports.add({.step = 1, .values = {{&metric_named("test_accuracy"), 0.9}}}, {});
-  EXPECT_EQ(history.reports.epochs().at(2)["test_accuracy"], 0.9);
-}
-
-TEST_F(ReportHistory, RepeatsTheStepsThatAreComplete) {
-  for (const int step : {1, 2, 3}) history.add(step, step);
-  history.closed.clear();
-  history.reports.repeat();
-  EXPECT_THAT(history.closed, ElementsAre(std::pair(1, 1.0), std::pair(2, 2.0)));
+  EXPECT_EQ(values_text(orphans[0].second), "a1") << "the loss was in no events";
+  EXPECT_EQ(values_text(history.reports.not_in_events(2, orphans[1].second)), "a2");
+  EXPECT_EQ(values_text(history.reports.not_in_events(3, history.reports.last())), "");
 }
 
 }  // namespace sweep::report_history_test
