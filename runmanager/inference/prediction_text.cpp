@@ -29,6 +29,10 @@ std::string value_text(PredictionKind kind, float value, bool is_csv) {
   return fmt::format("{:.2f}%", 100 * value);
 }
 
+const char* value_name(PredictionKind kind) {
+  return kind == PredictionKind::kScores ? "score" : "probability";
+}
+
 // The places of the largest values, the largest first.
 std::vector<std::size_t> largest_places(std::span<const float> values, std::size_t count) {
   std::vector<std::size_t> places(values.size());

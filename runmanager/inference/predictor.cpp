@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/stages.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/prepared_run.h"
@@ -20,12 +21,8 @@ Device device_for(const LoadedRun& run, const std::string& wanted) {
       throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
     return device;
   }
-  try {
-    const Device device = parse_device(run.record.device);
-    if (!unavailable_reason(device)) return device;
-  } catch (const ConfigError&) {  // a run that was never placed
-  }
-  return {};
+  const std::optional<Device> device = known_device(run.record.device);  // none: it was never placed
+  return device && !unavailable_reason(*device) ? *device : Device();
 }
 
 }  // namespace
@@ -43,12 +40,6 @@ PredictionKind prediction_kind(const LoadedRun& run) {
   }
 }
 
-const char* value_name(PredictionKind kind) {
-  return kind == PredictionKind::kNumbers  ? "value"
-         : kind == PredictionKind::kScores ? "score"
-                                           : "probability";
-}
-
 std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleArray values) {
   auto set = std::make_shared<TensorDataset>();
   set->shape = shape;
@@ -58,7 +49,7 @@ std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleAr
 }
 
 Predictor::Predictor(const LoadedRun& run, const std::string& device, int threads)
-    : run_(run), device_(device_for(run, device)), kind_(prediction_kind(run)) {
+    : run_(run), kind_(prediction_kind(run)) {
   names_ = kind_ == PredictionKind::kNumbers ? run.samples.target_names : run.samples.class_names;
   const auto outputs = static_cast<std::size_t>(run.network->output()[0]);
   for (std::size_t i = names_.size(); i < outputs; ++i) names_.push_back(fmt::format("output {}", i));
@@ -67,7 +58,7 @@ Predictor::Predictor(const LoadedRun& run, const std::string& device, int thread
   data->transform = run.samples.transform;
   PreparedRun prepared;
   prepared.config = &run.config;
-  prepared.device = device_;
+  prepared.device = device_for(run, device);
   prepared.data = std::move(data);
   EngineOptions options = engine_options(prepared);
   options.threads = threads;

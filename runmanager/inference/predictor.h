@@ -24,9 +24,6 @@ enum class PredictionKind {
 /// The kind of values that the run's network gives, by its targets and its loss.
 PredictionKind prediction_kind(const LoadedRun& run);
 
-/// "probability", "score" or "value".
-const char* value_name(PredictionKind kind);
-
 /// Makes a batch of samples; nothing reads its targets.
 std::shared_ptr<const TensorDataset> unlabelled_set(const Shape& shape, SampleArray values);
 
@@ -39,7 +36,6 @@ class Predictor {
   Predictor(const LoadedRun& run, const std::string& device = "", int threads = 0);
 
   PredictionKind kind() const { return kind_; }
-  const Device& device() const { return device_; }
   /// What the columns of predict() are: classes, or targets. Outputs beyond the data's classes are "output
   /// N".
   const std::vector<std::string>& names() const { return names_; }
@@ -53,7 +49,6 @@ class Predictor {
 
  private:
   const LoadedRun& run_;
-  Device device_;
   PredictionKind kind_;
   std::vector<std::string> names_;
   std::unique_ptr<Engine> engine_;

@@ -60,8 +60,6 @@ fs::path only_completed_run(const fs::path& directory) {
                                    : ""));
 }
 
-}  // namespace
-
 fs::path find_run(const fs::path& path) {
   fs::path directory = path.filename() == kRunRecordFile ? path.parent_path() : path;
   std::error_code error;
@@ -71,6 +69,8 @@ fs::path find_run(const fs::path& path) {
       "{}: {}; want the directory of a run, runs/NAME/RUN, which has a {}", path.string(),
       fs::exists(directory, error) ? "is no directory of a run" : "is not there", kRunRecordFile));
 }
+
+}  // namespace
 
 RecordedRun read_run(const fs::path& path, const fs::path& data) {
   RecordedRun run;

@@ -24,14 +24,11 @@ struct RecordedRun {
   std::shared_ptr<const Network> network;
 };
 
-/// Finds the directory of a run: `path` itself, the directory of its run.json, or that of the only completed
-/// run of a sweep. Throws DataError if there is none; one that names the best run of a sweep with several.
-std::filesystem::path find_run(const std::filesystem::path& path);
-
-/// Reads the record of the run that `path` means, see find_run(). Runs of an earlier version did not record
-/// what their samples are: then their data set is loaded, if it is there. `data`: where that is now, if it
-/// was moved. Throws DataError, which says so, for a run of a program with a training loop of its own, whose
-/// record has no network.
+/// Reads the record of a run. `path`: its directory, its run.json, or a sweep with one completed run. Runs of
+/// an earlier version did not record what their samples are: then their data set is loaded, if it is there.
+/// `data`: where that is now, if it was moved. Throws DataError if there is no run, naming the best one of a
+/// sweep with several; also for a run of a program with a training loop of its own, whose record has no
+/// network.
 RecordedRun read_run(const std::filesystem::path& path, const std::filesystem::path& data = {});
 
 /// The last finished epoch's weights, or those of the best one.

@@ -164,7 +164,6 @@ SharedDataset::SharedDataset(const Dataset& dataset) : fd_(::memfd_create("sweep
   description_ = write_dataset(dataset, fd_.get());
   for (const Subset* part : {&dataset.train, &dataset.validation, &dataset.test})
     if (part->set && part->set->file) file_ = part->set->file;
-  dataset_ = dataset_of(MappedTensors(duplicate(fd_.get()), kUse, kName), file_, description_);
 }
 
 Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description) {

@@ -10,14 +10,12 @@
 namespace sweep {
 
 /// Owns a memfd with the samples, unless these lie in a file, which the processes map then. The memory lives
-/// as long as this object, a mapping in any process, or a dataset() made from it.
+/// as long as this object, or a mapping in any process.
 class SharedDataset {
  public:
   /// Copies samples in memory, and all targets, to a new memfd. Throws IoError if there is not enough memory.
   explicit SharedDataset(const Dataset& dataset);
 
-  /// The same data set, with its samples in the shared memory.
-  const Dataset& dataset() const { return dataset_; }
   /// The arguments of open_shared_dataset() in another process, which has to inherit the descriptors. The
   /// second one is that of the file, or -1.
   int fd() const { return fd_.get(); }
@@ -28,7 +26,6 @@ class SharedDataset {
   FileDescriptor fd_;
   std::shared_ptr<const MappedFile> file_;  // may be null
   nlohmann::ordered_json description_;
-  Dataset dataset_;
 };
 
 /// Opens the data set in another process without copying the samples. `fd` may be closed afterwards; `file`

@@ -48,6 +48,12 @@ RunConfig recorded_config(const RunRecord& record) {
   }
 }
 
+std::optional<Device> known_device(std::string_view name) try {
+  return parse_device(name);
+} catch (const ConfigError&) {
+  return std::nullopt;
+}
+
 void resolve_paths(RunConfig& config, const RunRecord& record) {
   const std::filesystem::path directory = record.provenance.value("directory", "");
   if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;

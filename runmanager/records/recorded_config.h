@@ -2,7 +2,9 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runmanager/config/params.h"
@@ -15,6 +17,10 @@ namespace sweep {
 /// to the directory where the sweep was started. Throws DataError, naming the run, if the record's
 /// configuration is not one that this version understands.
 RunConfig recorded_config(const RunRecord& record);
+
+/// The device that a run names; nothing if it is none of this program's, as other training loops and programs
+/// may write anything there.
+std::optional<Device> known_device(std::string_view name);
 
 /// Makes the paths of `config`, that of `record`, absolute: relative to the directory where the sweep was
 /// started.

@@ -108,13 +108,9 @@ GraphNode loss_node(const LossOptions& loss) {
   return node;
 }
 
-}  // namespace
-
 std::string graph_device(const Device& device) {
   return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
 }
-
-namespace {
 
 // Calls use(node, layer) for all nodes in their order. `layer`: whose operation the node is, or that has the
 // parameter; kNetworkInput: of none.
@@ -180,32 +176,26 @@ struct LayerShare {
 
 // An op of an engine may do several layers in one pass, and then the first of them has the time of all:
 // shares it among them. A layer without multiplications counts as one operation per element of its output.
-std::vector<LayerShare> shares_of(const Network& network,
-                                  const std::unordered_map<std::string_view, const LayerProfile*>& profiles,
+// `measured`: of each layer; null if it was not.
+std::vector<LayerShare> shares_of(const Network& network, const std::vector<const LayerProfile*>& measured,
                                   std::int64_t samples) {
   const auto layers = network.layers();
-  const auto elements = [](const Layer& layer) { return element_count(layer.output); };
+  const auto work_of = [&](std::size_t i) {
+    return network.forward_flops(layers[i]) + static_cast<double>(element_count(layers[i].output));
+  };
+  const auto is_shared = [&](std::size_t i) {
+    return measured[i] != nullptr && measured[i]->seconds == 0 && measured[i]->bytes == 0;
+  };
   std::vector<LayerShare> shares(layers.size());
-  for (std::size_t first = 0; first < layers.size();) {
-    const auto profile_of = [&](std::size_t layer) {
-      const auto found = profiles.find(layers[layer].name);
-      return found == profiles.end() ? nullptr : found->second;
-    };
-    const LayerProfile* measured = profile_of(first);
-    std::size_t last = first + 1;
-    while (last < layers.size() && profile_of(last) != nullptr && profile_of(last)->seconds == 0 &&
-           profile_of(last)->bytes == 0)
-      ++last;
-    double work = 0;
-    for (std::size_t i = first; i < last; ++i)
-      work += network.forward_flops(layers[i]) + static_cast<double>(elements(layers[i]));
+  for (std::size_t first = 0, last = 0; first < layers.size(); first = last) {
+    double work = work_of(first);
+    for (last = first + 1; last < layers.size() && is_shared(last); ++last) work += work_of(last);
     for (std::size_t i = first; i < last; ++i) {
-      const double part = network.forward_flops(layers[i]) + static_cast<double>(elements(layers[i]));
-      if (measured != nullptr) shares[i].seconds = measured->seconds * part / work;
-      shares[i].bytes = elements(layers[i]) * sizeof(float) * static_cast<std::size_t>(samples);
+      if (measured[first] != nullptr) shares[i].seconds = measured[first]->seconds * work_of(i) / work;
+      shares[i].bytes = element_count(layers[i].output) * sizeof(float) * static_cast<std::size_t>(samples);
     }
-    if (measured != nullptr && measured->bytes > 0) shares[first].bytes = measured->bytes;
-    first = last;
+    if (measured[first] != nullptr && measured[first]->bytes > 0)
+      shares[first].bytes = measured[first]->bytes;
   }
   return shares;
 }
@@ -231,9 +221,11 @@ std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const
   const std::vector<std::string> names = operation_node_names(network);
   std::unordered_map<std::string_view, const LayerProfile*> profiles;
   for (const LayerProfile& profile : layers) profiles.emplace(profile.layer, &profile);
-  const std::vector<LayerShare> shares = shares_of(network, profiles, samples);
+  std::vector<const LayerProfile*> measured;
+  for (const Layer& layer : network.layers()) measured.push_back(profiles[layer.name]);
+  const std::vector<LayerShare> shares = shares_of(network, measured, samples);
   for_each_node(network, device, {}, [&](GraphNode node, std::size_t layer) {
-    if (layer != kNetworkInput && !profiles.contains(network.layers()[layer].name)) return;
+    if (layer != kNetworkInput && measured[layer] == nullptr) return;
     const bool is_operation = layer != kNetworkInput && node.name == names[layer];
     GraphShape shape = std::move(node.output_shapes[0]);
     std::ranges::replace(shape, -1, samples);

@@ -33,7 +33,4 @@ std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const
 /// Whether network_profile() has to share times among layers.
 bool shares_times(std::span<const LayerProfile> layers);
 
-/// "/device:GPU:1" for cuda:1.
-std::string graph_device(const Device& device);
-
 }  // namespace sweep

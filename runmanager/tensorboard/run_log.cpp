@@ -7,7 +7,6 @@
 #include <deque>
 
 #include "core/base/error.h"
-#include "core/data/shuffled_order.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
@@ -19,8 +18,6 @@
 
 namespace sweep {
 namespace {
-
-constexpr std::size_t kKeptGrids = 16;
 
 // close() writes the end of the session, with the run's status.
 tbwriter::WriterOptions without_session_end(tbwriter::WriterOptions options) {
@@ -38,30 +35,6 @@ tbwriter::SessionStatus session_status(RunStatus status) {
     default:
       return tbwriter::SessionStatus::kUnknown;
   }
-}
-
-// The device for the colours of the Graphs tab. Programs with their own training loop may have other names
-// than devices in Run::device; those count as the CPU.
-Device device_of(const std::string& name) {
-  try {
-    return parse_device(name);
-  } catch (const ConfigError&) {
-    return {};
-  }
-}
-
-std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limit) {
-  const LoaderOptions& options = loader.options();
-  const std::size_t count = loader.samples().count;
-  const std::size_t wanted = std::min({limit, options.batch_size, count});
-  std::vector<std::uint32_t> rows;
-  if (options.shuffle) {
-    rows = shuffled_order(count, options.seed, options.repeat, 0);
-    rows.resize(wanted);
-  } else {
-    for (std::size_t i = 0; i < wanted; ++i) rows.push_back(static_cast<std::uint32_t>(i));
-  }
-  return rows;
 }
 
 std::string not_swept_text(const Params& not_swept) {
@@ -84,15 +57,15 @@ void add_own(Add add) {
 }
 
 // "Shirt" or "3" of a class, "0.25, 12" of numbers.
-std::string target_text(const TensorDataset& set, std::size_t row, std::span<const std::string> class_names) {
-  if (!is_regression(set.targets)) {
-    const auto label = static_cast<std::size_t>(set.labels()[row]);
+std::string target_text(const Batch& batch, std::size_t row, std::size_t rows,
+                        std::span<const std::string> class_names) {
+  if (!is_regression(batch.targets)) {
+    const auto label = static_cast<std::size_t>(batch.labels()[row]);
     return label < class_names.size() ? class_names[label] : std::to_string(label);
   }
-  const std::span<const float> numbers = set.numbers();
-  const std::size_t width = numbers.size() / set.size();
+  const std::size_t width = batch.numbers().size() / rows;
   std::string text;
-  for (const float number : numbers.subspan(row * width, width))
+  for (const float number : batch.numbers().subspan(row * width, width))
     text += fmt::format("{}{:.4g}", text.empty() ? "" : ", ", number);
   return text;
 }
@@ -135,50 +108,38 @@ std::span<const double> parameter_limits() {
   return limits;
 }
 
-const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, const Run& run) {
-  const Subset& samples = loader.samples();
-  const Shape& shape = samples.set->shape;
-  if (!is_picture(shape)) return nullptr;
-  const LoaderOptions& options = loader.options();
-  const bool augments = !options.augment.empty();
-  Key key = {.set = samples.set,
-             .rows = first_rows(loader, shown_pictures(shape, static_cast<std::size_t>(run.log.images))),
-             .augment = options.augment,
-             .seed = augments ? options.seed : 0,
-             .repeat = augments ? options.repeat : 0,
-             .labels = run.log.image_labels};
-  if (key.rows.empty()) return nullptr;
-  for (std::uint32_t& row : key.rows) row += static_cast<std::uint32_t>(samples.first);
-  for (const auto& [known, grid] : grids_) {
-    if (known == key) return &grid;
-  }
-  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.rows.size()),
+std::optional<tbwriter::EncodedImage> first_batch_grid(const DataLoader& loader, const Run& run) {
+  const Shape& shape = loader.samples().set->shape;
+  if (!is_picture(shape)) return std::nullopt;
+  LoaderOptions options = loader.options();
+  options.batch_size =
+      std::min(options.batch_size, shown_pictures(shape, static_cast<std::size_t>(run.log.images)));
+  options.num_workers = 0;
+  if (options.batch_size == 0) return std::nullopt;
+  DataLoader first(loader.samples(), options);
+  first.begin_epoch(0);
+  const Batch* const batch = first.next();
+  if (batch == nullptr) return std::nullopt;
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(batch->size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
-  if (grids_.size() == kKeptGrids) grids_.erase(grids_.begin());
-  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>&) {
-    const std::size_t values = samples.set->sample_values();
+  const auto encode = [&]<typename T>(std::span<const T> samples) {
+    const std::size_t values = element_count(shape);
     std::vector<T> shown;
-    for (const std::uint32_t row : key.rows) {
-      const auto sample = std::get<std::span<const T>>(samples.set->sample(samples.row(row - samples.first)));
+    std::vector<std::string> captions;
+    for (const std::uint32_t row : batch->indices) {
+      const auto sample = samples.subspan(row * values, values);
       shown.insert(shown.end(), sample.begin(), sample.end());
-      augment_image(std::span(shown).last(values), shape, key.augment,
-                    {.seed = key.seed, .repeat = key.repeat, .epoch = 0, .sample = row});
+      captions.push_back(target_text(*batch, row, samples.size() / values, run.class_names));
     }
-    if (key.labels) {
-      std::vector<std::string> captions;
-      for (const std::uint32_t row : key.rows)
-        captions.push_back(target_text(*samples.set, samples.row(row - samples.first), run.class_names));
-      std::vector<std::uint8_t> pixels;
-      for (const T value : shown) pixels.push_back(tbwriter::to_byte(value));
-      return draw_captioned_grid(pixels, size, captions, 8);
-    }
-    return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
+    if (!run.log.image_labels)
+      return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
+    std::vector<std::uint8_t> pixels;
+    for (const T value : shown) pixels.push_back(tbwriter::to_byte(value));
+    return draw_captioned_grid(pixels, size, captions, 8);
   };
-  tbwriter::EncodedImage grid = std::visit(encode, samples.set->samples);
-  grids_.emplace_back(std::move(key), std::move(grid));
-  return &grids_.back().second;
+  return std::visit(encode, batch->samples);
 }
 
 RunLog::RunLog(const std::filesystem::path& directory, Run run, tbwriter::WriterOptions options)
@@ -236,7 +197,8 @@ void RunLog::layout(bool numbers, bool has_validation) {
 
 void RunLog::network(const Network& network) {
   if (run_.log.text) writer_.add_text("network", network_table(network));
-  if (run_.log.graph) writer_.add_graph(network_graph(network, device_of(run_.device), run_.loss));
+  if (run_.log.graph)
+    writer_.add_graph(network_graph(network, known_device(run_.device).value_or(Device()), run_.loss));
 }
 
 void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
@@ -247,10 +209,12 @@ void RunLog::profile(const Network& network, std::span<const LayerProfile> layer
   writer_.add_graph_profile(
       fmt::format("step of {} samples{}", samples,
                   shares_times(layers) ? ", fused layers share their time by FLOPs" : ""),
-      network_profile(network, device_of(run_.device), layers, samples, now), step);
+      network_profile(network, known_device(run_.device).value_or(Device()), layers, samples, now), step);
 }
 
-void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
+void RunLog::images(const DataLoader& loader) {
+  if (const auto grid = first_batch_grid(loader, run_)) writer_.add_image("images", *grid);
+}
 
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
@@ -265,39 +229,14 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
   add_own([&] { writer_.add_scalar_batch(points, step); });
 }
 
-void RunLog::histograms(const Network& network, std::span<const float> values,
-                        std::span<const float> gradients, std::int64_t step) {
-  if (!run_.log.histograms) return;
-  for (const Parameter& parameter : network.parameters()) {
-    if (!values.empty())
-      histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count), step);
-    if (!gradients.empty()) {
-      histogram("gradients/" + parameter.name, gradients.subspan(parameter.offset, parameter.count), step);
-    }
-  }
+void RunLog::histogram(std::string_view tag, const tbwriter::Histogram& histogram, std::int64_t step) {
+  add_own([&] { writer_.add_histogram_counts(tag, histogram, step); });
 }
 
-void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
+void RunLog::histograms(std::span<const std::pair<std::string, tbwriter::Histogram>> named,
+                        std::int64_t step) {
   if (!run_.log.histograms) return;
-  const auto add = [&](const std::string& tag, const HistogramCounts& values) {
-    const tbwriter::Histogram counted = {.min = values.min,
-                                         .max = values.max,
-                                         .number = static_cast<double>(values.number),
-                                         .sum = values.sum,
-                                         .sum_squares = values.sum_squares,
-                                         .limits = tbwriter::histogram_limits(values.max),
-                                         .counts = {values.buckets.begin(), values.buckets.end()}};
-    add_own([&] { writer_.add_histogram_counts(tag, counted, step); });
-  };
-  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
-    const std::string& name = network.parameters()[i].name;
-    add("weights/" + name, counts.values.at(i));
-    add("gradients/" + name, counts.gradients.at(i));
-  }
-}
-
-void RunLog::histogram(std::string_view tag, std::span<const float> values, std::int64_t step) {
-  add_own([&] { writer_.add_histogram(tag, values, step); });
+  for (const auto& [tag, counted] : named) histogram(tag, counted, step);
 }
 
 void RunLog::image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,35 +16,16 @@
 #include "core/network/network.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
+#include "tbwriter/histogram.h"
 #include "tbwriter/plugin_data.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
 
-/// Encoded image grids of first batches. Runs of a sweep often begin with the same samples, so each grid is
-/// encoded only once. Not thread-safe.
-class ImageGridCache {
- public:
-  /// The grid of the first batch that `loader` will give: up to run.log.images samples, 8 a row, with 2
-  /// pixels between them, or with run.log.image_labels larger and each with its class or numbers below it.
-  /// nullptr if the samples are not images of 1 or 3 channels. Valid until the next call. Does not change the
-  /// state of the loader.
-  const tbwriter::EncodedImage* first_batch(const DataLoader& loader, const Run& run);
-
- private:
-  // The data set and the rows in the grid, how they are augmented, and whether they have captions. Owning the
-  // set makes its address unique as long as the key exists.
-  struct Key {
-    std::shared_ptr<const TensorDataset> set;
-    std::vector<std::uint32_t> rows;
-    std::vector<AugmentStep> augment;
-    std::uint64_t seed;  // of augment; 0 without it, and so is repeat
-    std::uint32_t repeat;
-    bool labels;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
-};
+/// The grid of the first batch that `loader` will give: up to run.log.images samples, 8 a row, with 2 pixels
+/// between them, or with run.log.image_labels larger and each with its class or numbers below it. Nothing if
+/// the samples are not images of 1 or 3 channels. Does not change the state of the loader.
+std::optional<tbwriter::EncodedImage> first_batch_grid(const DataLoader& loader, const Run& run);
 
 /// The hyperparameters of an HParams session. `not_swept`: values in force of keys that only other runs have,
 /// so that TensorBoard's parallel coordinates, which leave out runs without a value, show this one.
@@ -81,7 +61,8 @@ class RunLog {
   void layout(bool numbers, bool has_validation);
   /// The graph of the network, and as text the table of its layers.
   void network(const Network& network);
-  void images(const tbwriter::EncodedImage& grid);
+  /// first_batch_grid().
+  void images(const DataLoader& loader);
   /// Time and memory of the graph's nodes in one step over `samples` samples.
   void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
                std::int64_t step);
@@ -89,14 +70,11 @@ class RunLog {
   /// One point of every per-epoch chart; in a run of a population also Parameters/<key> for each parameter
   /// that is a number. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
-  /// Writes weights/<parameter> and gradients/<parameter>. `gradients` may be empty.
-  void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
-                  std::int64_t step);
-  /// The same from values that were counted between parameter_limits().
-  void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
-  /// A histogram of a program's own loop. Throws ConfigError, as epoch() and image(), for a tag of another
-  /// kind of data and for sizes that do not match.
-  void histogram(std::string_view tag, std::span<const float> values, std::int64_t step);
+  /// Throws ConfigError, as epoch() and image(), for a tag of another kind of data and for sizes that do not
+  /// match.
+  void histogram(std::string_view tag, const tbwriter::Histogram& histogram, std::int64_t step);
+  /// Those of the network's parameters, with their tags.
+  void histograms(std::span<const std::pair<std::string, tbwriter::Histogram>> named, std::int64_t step);
   /// `pixels`: [channels, height, width], 1 or 3 channels.
   void image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape,
              std::int64_t step);

@@ -90,21 +90,4 @@ Run describe_run(const RunConfig& config, const Device& device, int jobs) {
           .jobs = jobs};
 }
 
-Run describe_run(const PreparedRun& run) {
-  Run described = describe_run(*run.config, run.device, run.jobs);
-  described.class_names = run.data->class_names;
-  described.has_validation = run.data->validation.count > 0;
-  return described;
-}
-
-RunPlan plan_of(const PreparedRun& run, std::size_t batches, int trained, const RunRecord& record) {
-  return {.name = run.config->name,
-          .epochs = run.config->epochs,
-          .batches = batches,
-          .samples = run.data->train.count,
-          .trained_epochs = trained,
-          .finished_epochs = all_epochs(record),
-          .has_classes = run.data->target_names.empty()};
-}
-
 }  // namespace sweep

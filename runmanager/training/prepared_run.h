@@ -18,7 +18,6 @@
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_builder.h"
-#include "runmanager/records/run_event.h"
 
 namespace sweep {
 
@@ -69,11 +68,5 @@ class RunSchedule {
 
 /// The run as its events and its record describe it.
 Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);
-/// With the names of its data's classes.
-Run describe_run(const PreparedRun& run);
-
-/// The event of a training that begins. `batches`: of an epoch. `record` has the `trained` epochs
-/// of earlier starts, and epoch 0 if it was measured.
-RunPlan plan_of(const PreparedRun& run, std::size_t batches, int trained, const RunRecord& record);
 
 }  // namespace sweep

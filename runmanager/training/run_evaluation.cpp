@@ -60,38 +60,33 @@ bool RunEvaluation::is_shown(const Subset& part) const {
 }
 
 Totals RunEvaluation::evaluate(Engine& engine, const Subset& samples, std::string_view part,
-                               bool keeps_outputs) {
+                               const TrainingPlace& place, bool keeps_outputs) {
   report_(RunPhase{std::string(part)});
   const auto after = [this, part] {
     report_(RunPhase{std::string(part)});
     after_batch_();
   };
-  const bool keeps = keeps_outputs && is_shown(samples);
+  const bool shows = is_shown(samples), keeps = keeps_outputs && shows;
   std::vector<float> outputs(keeps ? samples.count * element_count(run_.network->output()) : 0);
   const Totals totals = evaluate_samples(engine, samples, run_.config->batch_size,
                                          run_.config->loss.class_weights, after, keeps ? &outputs : nullptr);
-  if (keeps) outputs_ = std::move(outputs);
-  return totals;
-}
-
-Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
-  const Subset& samples = run_.data->validation;
-  outputs_.reset();  // of an epoch that more training has followed
-  const Totals totals = evaluate(engine, samples, "validation", keeps_outputs);
-  check_evaluation_loss(totals, "validation", place);
-  if (!validation_variation_) validation_variation_ = target_variation(samples);
+  // Those that are not kept may be of an epoch that more training has followed.
+  if (shows) outputs_ = keeps ? std::optional(std::move(outputs)) : std::nullopt;
+  check_evaluation_loss(totals, part, place);
   return totals;
 }
 
 const EpochRecord& RunEvaluation::validate_untrained(Engine& engine, double lr) {
-  const Totals totals = measure_validation(engine, {.epoch = 0, .lr = lr}, /*keeps_outputs=*/false);
-  return recorder_.record_untrained(totals, *validation_variation_);
+  const Subset& samples = run_.data->validation;
+  const Totals totals = evaluate(engine, samples, "validation", {.epoch = 0, .lr = lr}, false);
+  return recorder_.record_untrained(totals, target_variation(samples));
 }
 
 void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
-  if (run_.data->validation.count == 0) return;
-  const Totals totals = measure_validation(engine, place, keeps_outputs);
-  recorder_.track_validation(totals, *validation_variation_);
+  const Subset& samples = run_.data->validation;
+  if (samples.count == 0) return;
+  const Totals totals = evaluate(engine, samples, "validation", place, keeps_outputs);
+  recorder_.track_validation(totals, target_variation(samples));
 }
 
 std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const TrainingPlace& place,
@@ -122,8 +117,7 @@ void RunEvaluation::profile(Engine& engine) const {
 
 void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
   if (run_.data->test.count == 0) return;
-  const Totals totals = evaluate(engine, run_.data->test, "test", keeps_outputs);
-  check_evaluation_loss(totals, "test", place);
+  const Totals totals = evaluate(engine, run_.data->test, "test", place, keeps_outputs);
   for (const auto& [metric, value] :
        measured_metrics(totals, target_variation(run_.data->test), MetricPart::kTest))
     recorder_.track_metric(metric->key, value);

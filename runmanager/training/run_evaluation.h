@@ -72,16 +72,14 @@ class RunEvaluation {
   bool has_classes() const { return run_.data->target_names.empty(); }
   // Whether predictions() shows the samples of this part.
   bool is_shown(const Subset& part) const;
-  // Also sets validation_variation_.
-  Totals measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
-  Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, bool keeps_outputs);
+  Totals evaluate(Engine& engine, const Subset& samples, std::string_view part, const TrainingPlace& place,
+                  bool keeps_outputs);
 
   const PreparedRun& run_;
   RunRecorder& recorder_;
   const ReportEvent& report_;
   const std::function<void()> after_batch_;
-  std::optional<double> validation_variation_;  // target_variation(), once it is needed
-  std::optional<std::vector<float>> outputs_;   // of the shown samples, from a pass that kept them
+  std::optional<std::vector<float>> outputs_;  // of the shown samples, from a pass that kept them
 };
 
 }  // namespace sweep

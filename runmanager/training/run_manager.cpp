@@ -78,7 +78,6 @@ struct RunManager::Runs {
 
   RunManagerOptions options;
   std::vector<RunRecord> records = {};
-  ImageGridCache grids = {};
   std::unique_ptr<RunRecorder> recorder = {};  // of the open run
 };
 
@@ -109,7 +108,7 @@ void RunManager::begin_run(const Run& run, const Network* network, const DataLoa
   check_ended("begin_run");
   runs_->open_record(run.name, [&](RunRecord& record) {
     runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
-                                                    TrainedNetwork{network, loader}, runs_->grids, record);
+                                                    TrainedNetwork{network, loader}, record);
   });
   recorder_ = runs_->recorder.get();
 }

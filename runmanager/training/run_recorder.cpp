@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/engine/device.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_metric.h"
@@ -28,9 +29,10 @@ namespace {
 // Runs are resumed from their checkpoints: run.json need not be written after each of many short epochs.
 constexpr double kSecondsBetweenSaves = 1.0;
 
-RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
+RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance, RunStatus status) {
   RunRecord record;
   record.name = run.name;
+  record.status = status;
   record.params = run.params;
   record.not_swept = run.not_swept;
   record.device = run.device;
@@ -39,15 +41,6 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
   record.started = utc_time();
   record.provenance = provenance;
   return record;
-}
-
-// Empty if `name` is no device: programs with their own training loop may write anything there.
-std::optional<Device> parse_known_device(const std::string& name) {
-  try {
-    return parse_device(name);
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
 }
 
 // A start drops, in one of TensorBoard's readers, all older points from its step on. Points per batch count
@@ -60,7 +53,7 @@ std::int64_t step_of_start(const Run& run, const RunProgress& progress) {
 }  // namespace
 
 RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained,
-                         ImageGridCache& grids, RunRecord& record)
+                         RunRecord& record)
     : RunTracker(this),
       options_(std::move(options)),
       directory_(options_.directory / run.name),
@@ -68,9 +61,8 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
       trained_(trained),
       run_begin_(now()) {
   prepare_run_directory(directory_, options_.check_owner);
-  record_ = new_record(run, options_.provenance);
-  record_.status = RunStatus::kRunning;
-  begin_events(run, grids);
+  record_ = new_record(run, options_.provenance, RunStatus::kRunning);
+  begin_events(run);
   save_record(Survives::kKill);
   record_.logging_seconds = now() - run_begin_;
 }
@@ -91,11 +83,10 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
     tbwriter::lock_directory(directory_);  // throws if another writer has it
   }
   remove_temporaries(directory_);
-  record_ = new_record(run, options_.provenance);
+  record_ = new_record(run, options_.provenance, RunStatus::kRunning);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
   record_.best_epoch = progress.record.best_epoch;
-  record_.status = RunStatus::kRunning;
   record_.setup_seconds = progress.record.setup_seconds;
   record_.placement = progress.record.placement;
   record_.metrics = progress.record.metrics;
@@ -125,8 +116,7 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
     check_owner();
     remove_events(directory_);
     earlier_files_.clear();
-    ImageGridCache grids;
-    begin_events(run, grids);
+    begin_events(run);
     write_epochs();
     restored_epochs_ = record_.epochs.size();
   } else {
@@ -142,15 +132,13 @@ void RunRecorder::write_epoch(const EpochRecord& epoch) {
   log_->epoch(epoch, has_rate ? options_.learning_rate(epoch.epoch - 1) : std::nullopt, epoch.epoch);
 }
 
-void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
+void RunRecorder::begin_events(const Run& run) {
   log_.emplace(directory_, run, tbwriter::WriterOptions{.locks_directory = !options_.shared});
   log_->begin(record_.provenance);
   if (trained_.network == nullptr) return;
   log_->layout(is_regression(trained_.loader->samples().set->targets), run.has_validation);
   log_->network(*trained_.network);
-  if (run.log.images > 0) {
-    if (const auto* grid = grids.first_batch(*trained_.loader, run)) log_->images(*grid);
-  }
+  log_->images(*trained_.loader);
 }
 
 void RunRecorder::inherit(const RunRecord& parent) {
@@ -196,7 +184,7 @@ void RunRecorder::record_validation_batch(const Totals& totals, std::int64_t bat
 }
 
 void RunRecorder::check_device(const Engine& engine) const {
-  const std::optional<Device> expected = parse_known_device(record_.device);
+  const std::optional<Device> expected = known_device(record_.device);
   if (expected && *expected != engine.device()) {
     throw DeviceError(fmt::format("{}: expected device {} but got device {}", record_.name,
                                   numbered_name(*expected), numbered_name(engine.device())));
@@ -234,21 +222,16 @@ EpochRecord OpenEpoch::record(int number, double training_variation) const {
 const EpochRecord& RunRecorder::close_epoch() {
   stop_clock();
   const double begin = now();
-  if (!training_variation_)
-    training_variation_ = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
+  const double variation = trained_.loader != nullptr ? target_variation(trained_.loader->samples()) : 0;
   const int step = next_epoch();
-  EpochRecord measured = epoch_->record(step, *training_variation_);
+  EpochRecord measured = epoch_->record(step, variation);
   log_->epoch(measured, learning_rate_, step);
   // Only now: an epoch whose scalars the log refuses is none. One that has them is never written again, even
   // if its histograms are refused.
   EpochRecord& epoch = record_.epochs.emplace_back(std::move(measured));
   const OpenEpoch ended = *std::exchange(epoch_, std::nullopt);
   epoch.set("run_seconds", now() - run_begin_);
-  if (ended.counts) {
-    log_->histograms(*trained_.network, *ended.counts, step);
-  } else if (trained_.network != nullptr) {
-    log_->histograms(*trained_.network, ended.values, ended.gradients, step);
-  }
+  log_->histograms(ended.histograms, step);
   if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
   return epoch;
@@ -343,8 +326,7 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
                         std::string_view reason, RunRecord& record) {
   const std::filesystem::path directory = options.directory / run.name;
   prepare_run_directory(directory);
-  record = new_record(run, options.provenance);
-  record.status = status;
+  record = new_record(run, options.provenance, status);
   record.error = reason;
   // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
   if (status != RunStatus::kSkipped) {

@@ -58,8 +58,7 @@ struct OpenEpoch {
   std::vector<std::pair<const Metric*, double>> validation;
   std::optional<double> device_seconds, communication_seconds;
   std::map<std::string, double> own_metrics;
-  std::vector<float> values, gradients;   // of all parameters, or
-  std::optional<ParameterCounts> counts;  // these counted
+  std::vector<std::pair<std::string, tbwriter::Histogram>> histograms;  // of all parameters
 
   /// The record of epoch `number`, from 1, after the end of training. `training_variation`:
   /// target_variation() of the training samples.
@@ -75,11 +74,9 @@ struct OpenEpoch {
 class RunRecorder final : public RunTracker {
  public:
   /// Starts the run: removes the files of an earlier run of this name, opens the events file, and writes
-  /// configuration, hparams, and the graph and the images of the first batch if `trained` has them. Encoded
-  /// images are kept in `grids`, for the next runs. Starts the run's clock. Throws ConfigError if the run has
-  /// no name.
-  RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained, ImageGridCache& grids,
-              RunRecord& record);
+  /// configuration, hparams, and the graph and the images of the first batch if `trained` has them. Starts
+  /// the run's clock. Throws ConfigError if the run has no name.
+  RunRecorder(RecorderOptions options, const Run& run, const TrainedNetwork& trained, RunRecord& record);
 
   /// Resumes the run where `progress` was made: cuts off the events that came later and continues the record
   /// and its clock. A power cut may have left fewer events than `progress` was made with: the points of those
@@ -132,7 +129,7 @@ class RunRecorder final : public RunTracker {
   /// The run's events files, with their sizes.
   std::map<std::string, std::uint64_t> own_event_files() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
-  void begin_events(const Run& run, ImageGridCache& grids);
+  void begin_events(const Run& run);
   /// Goes on with the events after those that are there, with the steps `recorded`, from `next_step` on; or
   /// begins them anew.
   void restore_events(const Run& run, std::set<std::int64_t> recorded, std::int64_t next_step);
@@ -153,7 +150,6 @@ class RunRecorder final : public RunTracker {
   double last_save_ = 0;
   std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
   std::optional<double> learning_rate_;
-  std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<OpenEpoch> epoch_;
   std::size_t restored_epochs_ = 0;
   std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared

@@ -40,6 +40,16 @@ std::ptrdiff_t predicted_class(std::span<const float> row) {
   return std::max_element(row.begin(), row.end()) - row.begin();
 }
 
+tbwriter::Histogram histogram_of(const HistogramCounts& counted) {
+  return {.min = counted.min,
+          .max = counted.max,
+          .number = static_cast<double>(counted.number),
+          .sum = counted.sum,
+          .sum_squares = counted.sum_squares,
+          .limits = tbwriter::histogram_limits(counted.max),
+          .counts = {counted.buckets.begin(), counted.buckets.end()}};
+}
+
 }  // namespace
 
 RunRecorder& RunTracker::run(const char* call) const {
@@ -86,10 +96,8 @@ void RunTracker::track(Engine& engine) {
 }
 
 void RunTracker::track_loss(double mean_loss, const Batch& batch) {
-  OpenEpoch& epoch = this->epoch("track_loss");
-  epoch.training.loss += mean_loss * static_cast<double>(batch.size());
-  epoch.training.samples += static_cast<std::int64_t>(batch.size());
-  epoch.has_classes &= !is_regression(batch.targets);
+  track_loss(mean_loss, static_cast<std::int64_t>(batch.size()));
+  recorder_->epoch_->has_classes &= !is_regression(batch.targets);
 }
 
 void RunTracker::track_loss(double mean_loss, std::int64_t samples) {
@@ -142,31 +150,41 @@ void RunTracker::track_learning_rate(double learning_rate) {
 
 void RunTracker::track_parameters(std::span<const float> values, std::span<const float> gradients) {
   OpenEpoch& epoch = trained_epoch("track_parameters");
-  const std::size_t count = recorder_->network("track_parameters").parameter_count();
+  const Network& network = recorder_->network("track_parameters");
+  const std::size_t count = network.parameter_count();
   if (values.size() != count || (!gradients.empty() && gradients.size() != count)) {
     throw ShapeError(
         fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
                     values.size(), gradients.size(), count));
   }
-  epoch.values.assign(values.begin(), values.end());
-  epoch.gradients.assign(gradients.begin(), gradients.end());
-  epoch.counts.reset();
+  const double begin = recorder_->now();
+  epoch.histograms.clear();
+  for (const Parameter& parameter : network.parameters()) {
+    for (const auto& [folder, all] : {std::pair("weights/", values), std::pair("gradients/", gradients)}) {
+      if (!all.empty())
+        epoch.histograms.emplace_back(folder + parameter.name, tbwriter::make_histogram(all.subspan(
+                                                                   parameter.offset, parameter.count)));
+    }
+  }
+  recorder_->record_.logging_seconds += recorder_->now() - begin;
 }
 
 void RunTracker::track_parameters(const Engine& engine) {
   epoch("track_parameters");
   recorder_->check_device(engine);
   OpenEpoch& epoch = trained_epoch("track_parameters");
-  auto counts = engine.parameter_histograms(parameter_limits());
+  const auto counts = engine.parameter_histograms(parameter_limits());
   if (!counts) return track_parameters(engine.parameters(), engine.gradients());
-  const std::size_t parameters = recorder_->network("track_parameters").parameters().size();
-  if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
+  const auto parameters = recorder_->network("track_parameters").parameters();
+  if (counts->values.size() != parameters.size() || counts->gradients.size() != parameters.size()) {
     throw ShapeError(fmt::format("track_parameters: the engine's network has {} parameters, the run's {}",
-                                 counts->values.size(), parameters));
+                                 counts->values.size(), parameters.size()));
   }
-  epoch.values.clear();
-  epoch.gradients.clear();
-  epoch.counts = std::move(counts);
+  epoch.histograms.clear();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    epoch.histograms.emplace_back("weights/" + parameters[i].name, histogram_of(counts->values[i]));
+    epoch.histograms.emplace_back("gradients/" + parameters[i].name, histogram_of(counts->gradients[i]));
+  }
 }
 
 void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
@@ -177,7 +195,7 @@ void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_
 void RunTracker::track_histogram(std::string_view tag, std::span<const float> values) {
   trained_epoch("track_histogram");
   check_own_tag("track_histogram", tag);
-  recorder_->log_->histogram(tag, values, recorder_->next_epoch());
+  recorder_->log_->histogram(tag, tbwriter::make_histogram(values), recorder_->next_epoch());
 }
 
 void RunTracker::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {

@@ -81,7 +81,9 @@ class RunTrainer {
 
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
-    const Run run = describe_run(run_);
+    Run run = describe_run(config_, run_.device, run_.jobs);
+    run.class_names = run_.data->class_names;
+    run.has_validation = run_.data->validation.count > 0;
     const RecorderOptions recorder_options{.directory = options_.directory,
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,
@@ -110,7 +112,7 @@ class RunTrainer {
         engine_.reset();
       }
     }
-    if (!old) recorder_.emplace(recorder_options, run, trained, *options_.image_grids, record_);
+    if (!old) recorder_.emplace(recorder_options, run, trained, record_);
     evaluation_.emplace(run_, *recorder_, report_, [this] { after_batch(); });
     log_.emplace(recorder_->run_directory() / kLogFile, /*is_new=*/!old && !options_.owner);
     open_checkpoint(old.has_value(), point.is_previous);
@@ -139,7 +141,13 @@ class RunTrainer {
                  run_.device.name(), run_.data->train.count, loader_.batch_count(),
                  run_.network->parameter_count());
     }
-    report_(plan_of(run_, loader_.batch_count(), epoch_, record_));
+    report_(RunPlan{.name = config_.name,
+                    .epochs = config_.epochs,
+                    .batches = loader_.batch_count(),
+                    .samples = run_.data->train.count,
+                    .trained_epochs = epoch_,
+                    .finished_epochs = all_epochs(record_),
+                    .has_classes = run_.data->target_names.empty()});
   }
 
   // One that the run goes on from is kept until a newer one is on disk.

@@ -10,7 +10,6 @@
 #include "core/network/network.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/run_event.h"
-#include "runmanager/tensorboard/run_log.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -18,10 +17,9 @@ namespace sweep {
 struct TrainerOptions {
   std::filesystem::path directory;  // of the sweep; the run has a directory below it
   std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine;
-  std::function<double()> clock;          // seconds, monotonic
-  std::function<int()> stop_requested;    // the signal that asks to stop, or 0; asked after each batch
-  std::function<int()> threads;           // EngineOptions::threads; asked before each epoch
-  ImageGridCache* image_grids = nullptr;  // shared by the runs of this process; not null
+  std::function<double()> clock;        // seconds, monotonic
+  std::function<int()> stop_requested;  // the signal that asks to stop, or 0; asked after each batch
+  std::function<int()> threads;         // EngineOptions::threads; asked before each epoch
   /// Seconds after which a run is ended as failed; 0: none. Only programs: another run ends with its process.
   double timeout = 0;
   /// If several processes share the sweep: this process's entry in the run's lock. Once it no longer owns()

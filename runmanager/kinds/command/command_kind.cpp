@@ -15,6 +15,7 @@
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 
@@ -26,11 +27,7 @@ using Json = nlohmann::ordered_json;
 
 // The device that "device" names as an axis; programs that mean something else by it are on the CPU.
 Device device_of(const RunConfig& config) {
-  try {
-    return parse_device(param_text(config.params, "device"));
-  } catch (const ConfigError&) {
-    return {};
-  }
+  return known_device(param_text(config.params, "device")).value_or(Device());
 }
 
 // The files of patterns, each once, in the order of their names. Throws DataError for a pattern without any.

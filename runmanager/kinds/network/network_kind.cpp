@@ -20,11 +20,6 @@
 namespace sweep {
 namespace {
 
-// The same for runs of the same network.
-std::string network_key(const RunConfig& config, const Shape& shape) {
-  return config.resolved.at("network").dump() + to_string(shape);
-}
-
 // What `read` returns; its error is told with the place of the run's "init".
 template <typename Read>
 auto at_init(const RunConfig& config, const Read& read) {
@@ -99,7 +94,7 @@ const std::string& NetworkKind::weights_digest(const RunConfig& config) {
 
 void NetworkKind::check_weights(const RunConfig& config, const Shape& shape) {
   if (config.init.empty()) return;
-  std::string key = config.init.string() + network_key(config, shape);
+  std::string key = config.init.string() + config.resolved.at("network").dump() + to_string(shape);
   if (good_weights_.contains(key)) return;
   at_init(config, [&] { return load_weights(config.init, Network(config.network, shape)); });
   good_weights_.insert(std::move(key));
@@ -202,7 +197,7 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
   run.config = &task.config;
   run.device = parse_device(task.record.device);
   run.data = datasets_.at(task.dataset);
-  run.network = network_of(task.config, *run.data);
+  run.network = std::make_shared<const Network>(task.config.network, run.data->shape);
   if (const std::filesystem::path& init = task.config.init; !init.empty()) {
     run.weights = load_weights(init, *run.network);
     // Compared after they were read, so that no change is overlooked.
@@ -212,9 +207,7 @@ TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
   run.provenance = task.record.provenance;
   run.jobs = task.record.jobs;
   run.until_epoch = task.until_epoch;
-  TrainerOptions own = options;
-  own.image_grids = &image_grids_;
-  return train_run(run, report, own);
+  return train_run(run, report, options);
 }
 
 const std::string& NetworkWorker::digest_of(const std::filesystem::path& file) {
@@ -223,16 +216,6 @@ const std::string& NetworkWorker::digest_of(const std::filesystem::path& file) {
                            std::filesystem::last_write_time(file).time_since_epoch().count())];
   if (digest.empty()) digest = file_sha256(file);
   return digest;
-}
-
-// The network of the last run again, if this run has the same one, as most runs of a sweep do.
-std::shared_ptr<const Network> NetworkWorker::network_of(const RunConfig& config, const Dataset& data) {
-  std::string key = network_key(config, data.shape);
-  if (key != network_key_) {
-    network_ = std::make_shared<const Network>(config.network, data.shape);
-    network_key_ = std::move(key);
-  }
-  return network_;
 }
 
 }  // namespace sweep

@@ -82,25 +82,20 @@ class NetworkKind final : public RunKind {
   std::exception_ptr error_;                    // why a data set could not be loaded
 };
 
-/// Its KindWorker is run(). Keeps what consecutive runs mostly share: the network and encoded images.
+/// Its KindWorker is run().
 class NetworkWorker {
  public:
   /// `datasets`: those of RunKind::share_datasets(), opened in this process.
   explicit NetworkWorker(std::vector<std::shared_ptr<const Dataset>> datasets)
       : datasets_(std::move(datasets)) {}
 
-  /// `options.image_grids` is set here.
   TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options);
 
  private:
-  std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data);
   const std::string& digest_of(const std::filesystem::path& file);
 
   std::vector<std::shared_ptr<const Dataset>> datasets_;
   std::map<std::string, std::string> digests_;  // SHA-256 of files, by path, size and time
-  ImageGridCache image_grids_;
-  std::shared_ptr<const Network> network_;
-  std::string network_key_;
 };
 
 }  // namespace sweep

@@ -73,22 +73,28 @@ TEST(SpreadsOf, IsMeanAndDeviationOfEveryMetricAndEpoch) {
     runs[i].metrics = {{"test_loss", static_cast<double>(i)}, {"test_accuracy", 0.5}};
   const auto aggregate = spreads_of(completed(runs).value());
   ASSERT_EQ(aggregate.size(), 2u);
-  const EpochSpreads &first = aggregate[0], &second = aggregate[1];
-  EXPECT_EQ(first.epoch, 1);
-  EXPECT_EQ(first.values.at(metric("loss")).mean, 3);
-  EXPECT_EQ(first.values.at(metric("loss")).deviation, 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
-  EXPECT_EQ(first.values.at(metric("accuracy")).mean, 0.25);
-  EXPECT_EQ(first.values.at(metric("accuracy")).deviation, 0.25);
-  EXPECT_EQ(first.values.at(metric("validation_loss")).mean, 2);
-  EXPECT_EQ(first.values.at(metric("validation_accuracy")).mean, 0.25);
-  EXPECT_FALSE(first.values.contains(metric("test_loss")));
-  EXPECT_EQ(second.epoch, 2);
-  EXPECT_EQ(second.values.at(metric("loss")).mean, 0.25);
-  EXPECT_EQ(second.values.at(metric("epoch_seconds")).mean, 4);
-  EXPECT_FALSE(second.values.contains(metric("validation_loss"))) << "was not measured";
-  EXPECT_EQ(second.values.at(metric("test_loss")).mean, 1);
-  EXPECT_EQ(second.values.at(metric("test_loss")).deviation, 1);
-  EXPECT_EQ(second.values.at(metric("test_accuracy")).deviation, 0);
+  const auto mean = [&](std::size_t epoch, const char* key) {
+    const auto found = aggregate[epoch].values.find(metric(key));
+    return found == aggregate[epoch].values.end() ? -1 : found->second.mean;
+  };
+  const auto deviation = [&](std::size_t epoch, const char* key) {
+    return aggregate[epoch].values.at(metric(key)).deviation;
+  };
+  EXPECT_EQ(aggregate[0].epoch, 1);
+  EXPECT_EQ(aggregate[1].epoch, 2);
+  EXPECT_EQ(mean(0, "loss"), 3);
+  EXPECT_EQ(deviation(0, "loss"), 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
+  EXPECT_EQ(mean(0, "accuracy"), 0.25);
+  EXPECT_EQ(deviation(0, "accuracy"), 0.25);
+  EXPECT_EQ(mean(0, "validation_loss"), 2);
+  EXPECT_EQ(mean(0, "validation_accuracy"), 0.25);
+  EXPECT_EQ(mean(0, "test_loss"), -1) << "is of the last epoch";
+  EXPECT_EQ(mean(1, "loss"), 0.25);
+  EXPECT_EQ(mean(1, "epoch_seconds"), 4);
+  EXPECT_EQ(mean(1, "validation_loss"), -1) << "was not measured";
+  EXPECT_EQ(mean(1, "test_loss"), 1);
+  EXPECT_EQ(deviation(1, "test_loss"), 1);
+  EXPECT_EQ(deviation(1, "test_accuracy"), 0);
 }
 
 // Runs that were stopped early have their own lengths.
@@ -140,6 +146,15 @@ class AggregateRunsTest : public ::testing::Test {
       const double loss = static_cast<double>((world_.training.engines - 1) % 3 + 1) / (step < 4 ? 1 : 2);
       return Totals{loss * static_cast<double>(samples), samples / 2, samples};
     };
+  }
+  // That of repeated_sweep(3) with other settings, of one epoch.
+  static Sweep changed_sweep() {
+    Sweep changed = repeated_sweep(3);
+    for (RunConfig& run : changed.runs) {
+      run.resolved["epochs"] = run.epochs = 1;
+      run.resolved["seed"] = 8;
+    }
+    return changed;
   }
   fs::path means() const { return world_.options.logdir / "small.mean"; }
   fs::path mean(const std::string& combination = "lr=0.5") const { return means() / combination; }
@@ -208,11 +223,7 @@ TEST(AggregateRuns, AreNotThereWithoutRepeatsWithOneOrForSkippedRuns) {
 
 TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
   world_.run(repeated_sweep(3));
-  Sweep changed = repeated_sweep(3);
-  for (RunConfig& run : changed.runs) {
-    run.resolved["epochs"] = run.epochs = 1;
-    run.resolved["seed"] = 8;
-  }
+  const Sweep changed = changed_sweep();
   world_.options.replace = true;
   world_.training.engines = 1;  // so that the losses are 2, 3, 1
   world_.run(changed);
@@ -224,11 +235,7 @@ TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
 
 TEST_F(AggregateRunsTest, GoWhenTheirRunsAreToBeTrainedAgainAndComeAtTheirEnd) {
   world_.run(repeated_sweep(3));
-  Sweep changed = repeated_sweep(3);
-  for (RunConfig& run : changed.runs) {
-    run.resolved["epochs"] = run.epochs = 1;
-    run.resolved["seed"] = 8;
-  }
+  const Sweep changed = changed_sweep();
   world_.options.replace = true;
   std::size_t seen = 0;
   world_.training.on_train = [&](const Batch& batch, std::int64_t) {

@@ -55,16 +55,21 @@ TEST(DrawConfusionMatrix, GrowsWithTheLargestCount) {
   EXPECT_EQ(small.channels, 3);
 }
 
-TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
+std::vector<proto::Event> logged(const Subset& samples, const std::vector<float>& outputs,
+                                 const std::vector<std::string>& names) {
   TemporaryDirectory directory;
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    log_predictions(writer, samples, outputs, names, "validation", 4);
+  }
+  return tbwriter::read_run(directory.path());
+}
+
+TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
   const Dataset data = small_dataset();
   std::vector<float> outputs;
   for (std::size_t i = 0; i < data.validation.count; ++i) outputs.insert(outputs.end(), {2, 0, 0});
-  {
-    tbwriter::SummaryWriter writer(directory.path());
-    log_predictions(writer, data.validation, outputs, data.class_names, "validation", 4);
-  }
-  const auto events = tbwriter::read_run(directory.path());
+  const auto events = logged(data.validation, outputs, data.class_names);
   for (const char* tag :
        {"pr_curve/a", "pr_curve/b/c", "pr_curve/d", "predictions/confusion_matrix",
         "predictions/confusion_counts", "predictions/misclassified", "predictions/misclassified_list"}) {
@@ -84,14 +89,9 @@ TEST(SigmoidsOf, AreOfEachOutput) {
 }
 
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
-  TemporaryDirectory directory;
   const Dataset data = small_dataset();
-  {
-    tbwriter::SummaryWriter writer(directory.path());
-    log_predictions(writer, data.validation, std::vector<float>(30, std::numeric_limits<float>::quiet_NaN()),
-                    data.class_names, "validation", 0);
-  }
-  EXPECT_TRUE(tbwriter::values_of(tbwriter::read_run(directory.path()), "pr_curve/a").empty());
+  const std::vector<float> outputs(30, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(tbwriter::values_of(logged(data.validation, outputs, data.class_names), "pr_curve/a").empty());
 }
 
 // Records of events files have a limit.
@@ -103,13 +103,8 @@ TEST(LogPredictions, LeavesOutMatricesOfThousandsOfClassesAndPicturesThatAreTooL
   set->targets = std::vector<std::int32_t>{7};
   std::vector<float> outputs(kClasses);
   outputs[3] = 1;
-  TemporaryDirectory directory;
-  {
-    tbwriter::SummaryWriter writer(directory.path());
-    log_predictions(writer, {.set = set, .count = 1}, outputs, std::vector<std::string>(kClasses, "name"),
-                    "test", 0);
-  }
-  EXPECT_EQ(tbwriter::read_run(directory.path()).size(), 2u) << "only the beginning";
+  const std::vector<std::string> names(kClasses, "name");
+  EXPECT_EQ(logged({.set = set, .count = 1}, outputs, names).size(), 2u) << "only the beginning";
 }
 
 TEST(ShownPictures, FitIntoARecordWhateverTheirSize) {

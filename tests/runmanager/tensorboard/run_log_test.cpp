@@ -32,26 +32,22 @@ std::string captioned(std::size_t count, const std::vector<std::string>& caption
       .bytes;
 }
 
-TEST(ImageGridCache, WritesTheClassesBelowTheFirstBatchWhereWanted) {
+TEST(FirstBatchGrid, HasTheClassesBelowTheSamplesWhereWanted) {
   const DataLoader loader(pictures(MaybeOwnedArray<std::int32_t>(std::vector<std::int32_t>{1, 0, 1}), 3),
                           {.batch_size = 3});
-  ImageGridCache grids;
   sweep::Run run = labelled({"cat", "dog"});
-  EXPECT_EQ(grids.first_batch(loader, run)->bytes, captioned(2, {"dog", "cat"}));
+  EXPECT_EQ(first_batch_grid(loader, run)->bytes, captioned(2, {"dog", "cat"}));
   run.log.image_labels = false;
-  const tbwriter::EncodedImage* plain = grids.first_batch(loader, run);
-  EXPECT_EQ(plain->height, 4 + 2 * 2) << "the grid with captions is not the one without";
-  EXPECT_EQ(grids.first_batch(loader, labelled({"cat", "dog"}))->bytes, captioned(2, {"dog", "cat"}));
+  EXPECT_EQ(first_batch_grid(loader, run)->height, 4 + 2 * 2);
 }
 
-TEST(ImageGridCache, ShowsClassesWithoutNamesAndNumbersAsNumbers) {
+TEST(FirstBatchGrid, ShowsClassesWithoutNamesAndNumbersAsNumbers) {
   const DataLoader classes(pictures(MaybeOwnedArray<std::int32_t>(std::vector<std::int32_t>{1, 0}), 2),
                            {.batch_size = 2});
-  EXPECT_EQ(ImageGridCache().first_batch(classes, labelled({}))->bytes, captioned(2, {"1", "0"}));
+  EXPECT_EQ(first_batch_grid(classes, labelled({}))->bytes, captioned(2, {"1", "0"}));
   const DataLoader numbers(pictures(MaybeOwnedArray<float>(std::vector<float>{0.5f, -2, 1e6f, 12.3456f}), 2),
                            {.batch_size = 2});
-  EXPECT_EQ(ImageGridCache().first_batch(numbers, labelled({}))->bytes,
-            captioned(2, {"0.5, -2", "1e+06, 12.35"}));
+  EXPECT_EQ(first_batch_grid(numbers, labelled({}))->bytes, captioned(2, {"0.5, -2", "1e+06, 12.35"}));
 }
 
 TEST(RunLog, ShowsKeysThatTheRunIsNotSweptOver) {

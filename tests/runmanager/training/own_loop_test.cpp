@@ -1,5 +1,7 @@
 // Training loops of people's own. That of the README, with our networks: tests/install/consumer.
 
+#include <fmt/format.h>
+
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
 #include "tests/support/run_world.h"
@@ -140,15 +142,10 @@ TEST_F(OwnTrainingLoop, IsToldWhatItsRunLacks) {
       ThrowsMessage<ShapeError>(HasSubstr("1 or 3 channels")));
 }
 
-// How a loop gives its engine to the manager.
-using Track = void (*)(RunManager&, Engine&);
-void track_totals(RunManager& manager, Engine& engine) { manager.track(engine); }
-void track_weights(RunManager& manager, Engine& engine) { manager.track_parameters(engine); }
-
 // What the manager says of an engine on `engine_device` in a run that is to be on `run_device`; "" if it
 // takes it.
 std::string complaint(const std::string& run_device, const std::string& engine_device,
-                      Track track = track_totals) {
+                      const std::function<void(RunManager&, Engine&)>& track) {
   TemporaryDirectory directory;
   const Dataset data = small_dataset();
   const Network network(small_network(), data.shape);
@@ -168,20 +165,17 @@ std::string complaint(const std::string& run_device, const std::string& engine_d
 }
 
 TEST_F(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
-  EXPECT_EQ(complaint("cpu", "cpu"), "");
-  EXPECT_EQ(complaint("cuda:0", "cuda"), "");
-  EXPECT_EQ(complaint("the one in the cellar", "cuda"), "") << "no name of ours says nothing";
-  EXPECT_THAT(complaint("cuda", "cpu"), HasSubstr("expected device cuda:0 but got device cpu"));
-  EXPECT_THAT(complaint("cuda:1", "cuda:0"), HasSubstr("expected device cuda:1 but got device cuda:0"));
-  EXPECT_THAT(complaint("cpu", "cuda:2"), HasSubstr("expected device cpu but got device cuda:2"));
-}
-
-TEST_F(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
-  EXPECT_EQ(complaint("cpu", "cpu", track_weights), "");
-  EXPECT_THAT(complaint("cuda:0", "cpu", track_weights),
-              HasSubstr("expected device cuda:0 but got device cpu"));
-  EXPECT_THAT(complaint("cpu", "cuda:0", track_weights),
-              HasSubstr("expected device cpu but got device cuda:0"));
+  const std::vector<std::function<void(RunManager&, Engine&)>> ways = {
+      [](RunManager& manager, Engine& engine) { manager.track(engine); },
+      [](RunManager& manager, Engine& engine) { manager.track_parameters(engine); }};
+  for (const auto& track : ways) {
+    EXPECT_EQ(complaint("cpu", "cpu", track), "");
+    EXPECT_EQ(complaint("cuda:0", "cuda", track), "");
+    EXPECT_EQ(complaint("the one in the cellar", "cuda", track), "") << "no name of ours says nothing";
+    for (const auto& [run, engine] : {std::pair("cuda:0", "cpu"), {"cuda:1", "cuda:0"}, {"cpu", "cuda:2"}})
+      EXPECT_THAT(complaint(run, engine, track),
+                  HasSubstr(fmt::format("expected device {} but got device {}", run, engine)));
+  }
 }
 
 }  // namespace sweep::own_loop_test

@@ -20,7 +20,7 @@ class RunRecorderTest : public test::RunFiles {
             .clock = [this] { return seconds_; },
             .learning_rate = [](int) { return 0.5; }};
   }
-  RunRecorder begin() { return {options(), run_, {&network_, &loader_}, grids_, record_}; }
+  RunRecorder begin() { return {options(), run_, {&network_, &loader_}, record_}; }
   RunRecorder resume(const RunProgress& progress) {
     return {options(), run_, {&network_, &loader_}, progress, record_};
   }
@@ -38,7 +38,6 @@ class RunRecorderTest : public test::RunFiles {
     return {run.record(), run.position(epochs)};
   }
 
-  ImageGridCache grids_;
   RunRecord record_;
 };
 

@@ -18,25 +18,20 @@ Sweep one_run(const std::function<void(RunConfig&)>& change) {
   return sweep;
 }
 
-TEST_F(TrainingSettings, LossAndClippingReachTheEngine) {
+TEST_F(TrainingSettings, LossClippingAndWhetherBitsHaveToBeTheSameReachTheEngine) {
   run(one_run([](RunConfig& run) {
     run.loss.label_smoothing = 0.25;
     run.clip_norm = 1.5;
+    run.deterministic = false;
   }));
   EXPECT_EQ(training.options.loss.kind, LossOptions::Kind::kCrossEntropy);
   EXPECT_EQ(training.options.loss.label_smoothing, 0.25);
   EXPECT_EQ(training.options.clip_norm, 1.5);
+  EXPECT_FALSE(training.options.deterministic);
   World other;
   other.run(one_run([](RunConfig& run) { run.loss.kind = LossOptions::Kind::kMse; }));
   EXPECT_EQ(other.training.options.loss.kind, LossOptions::Kind::kMse);
   EXPECT_EQ(other.training.options.clip_norm, 0);
-}
-
-TEST_F(TrainingSettings, WhetherBitsHaveToBeTheSameReachesTheEngine) {
-  run(one_run([](RunConfig& run) { run.deterministic = false; }));
-  EXPECT_FALSE(training.options.deterministic);
-  World other;
-  other.run(one_run([](RunConfig&) {}));
   EXPECT_TRUE(other.training.options.deterministic);
 }
 
