@@ -107,7 +107,7 @@ TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
 }
 
 // The lines of kMetricsFile that `text` makes, which comes byte by byte.
-std::string lines_of_output(CommandSpec spec, std::string_view text, std::string* problem = nullptr) {
+std::string lines_of_output(const CommandSpec& spec, std::string_view text, std::string* problem = nullptr) {
   const test::TemporaryDirectory folder;
   MetricSources sources(folder.path(), spec);
   for (const char c : text) sources.add_output({&c, 1});

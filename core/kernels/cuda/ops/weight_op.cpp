@@ -92,7 +92,7 @@ class LibraryPlans {
       : library_(std::move(choice.library)), shape_(shape), tasks_(std::move(choice.tasks)) {
     make_plans(schedule.images);
     for (const auto& [key, task_plan] : plans_) {
-      std::size_t& bytes = is_forward(key.direction) ? forward_bytes_ : backward_bytes_;
+      std::size_t& bytes = is_forward(key.first) ? forward_bytes_ : backward_bytes_;
       bytes = std::max(bytes, task_plan->workspace_bytes());
     }
     if (forward_bytes_ > 0) forward_ = plan.add(forward_bytes_, schedule.forward, schedule.forward);
@@ -126,11 +126,7 @@ class LibraryPlans {
   }
 
  private:
-  struct Key {
-    Direction direction;
-    int images;
-    auto operator<=>(const Key&) const = default;
-  };
+  using Key = std::pair<Direction, int>;  // and images
 
   static bool is_forward(Direction direction) { return direction == Direction::kForward; }
 
