@@ -64,7 +64,7 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
 
   Space space_;
   const std::vector<const Axis*> axes_ = space_.axes();
-  // Of each axis those that it had at the start, as names of runs, tables and TensorBoard show them.
+  // Those that each axis had at the start, as names of runs, tables and TensorBoard show them.
   std::map<const Axis*, std::vector<ParamValue>> shown_;
   JsonDocument tree_;
   std::vector<Assignment> plain_;

@@ -48,7 +48,7 @@ class RaceCheck {
   void run_on(std::span<const std::byte> stack);
   /// The thread reads or writes memory, also its own stack, or a copy of it to shared memory does. Plain
   /// accesses are seen only in kernels that are compiled for it, see access_hooks.cpp; atomic ones and copies
-  /// always. `code`: where it stands in the program.
+  /// always. `code`: its place in the program.
   void access(const void* address, std::size_t bytes, AccessKind kind, const void* code);
 
  private:

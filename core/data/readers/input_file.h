@@ -20,7 +20,7 @@
 
 namespace sweep {
 
-/// Throws `Error`, "NAME: PROBLEM": `name` is a path or what stands for one, `problem` as in fmt::format().
+/// Throws `Error`, "NAME: PROBLEM": `name` is a path or a name for one, `problem` as in fmt::format().
 template <typename Error = DataError, typename... Args>
 [[noreturn]] void refuse(const std::filesystem::path& name, fmt::format_string<Args...> problem,
                          Args&&... args) {

@@ -209,7 +209,7 @@ TEST_F(PopulationSearch, AnswersASignalWhileAnotherProcessHasTheParent) {
   expect_same(outcome_of(run("runs")), expected);
 }
 
-// Whoever asks to stop makes a worker crash whenever it comes to the first member's third epoch.
+// Makes a worker crash, when asked to stop, as soon as it comes to the first member's third epoch.
 TEST_F(PopulationSearch, AMemberWhoseWorkersWereLostIsTriedAgainUnlessCopiesWereMadeSince) {
   const fs::path marker = directory_ / "misbehaved";
   ::setenv("MISBEHAVED", marker.c_str(), 1);
