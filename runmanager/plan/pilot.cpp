@@ -1,11 +1,11 @@
 #include "runmanager/plan/plan.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/training/evaluation.h"
 
 namespace sweep {
@@ -18,10 +18,6 @@ constexpr double kRunSeconds = 0.03, kEpochSeconds = 0.002;
 // How long training and evaluation are measured; at least three batches are used all the same.
 constexpr double kTrainingSeconds = 0.3, kEvaluationSeconds = kTrainingSeconds / 4;
 
-double pilot_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // The time that `use` needs per sample, from `seconds` of it. The first batches warm up caches and are not
 // counted, unless the set has no others.
 template <typename Use>
@@ -31,7 +27,7 @@ double seconds_per_sample(DataLoader& loader, Engine& engine, double seconds, co
   int batches = 0;
   std::uint32_t epoch = 0;
   loader.begin_epoch(epoch);
-  double begin = pilot_seconds(), end = begin;
+  double begin = steady_seconds(), end = begin;
   for (;;) {
     const Batch* batch = loader.next();
     if (batch == nullptr) {
@@ -42,16 +38,16 @@ double seconds_per_sample(DataLoader& loader, Engine& engine, double seconds, co
     if (batches % engine.batches_between_totals() == 0) engine.take_totals();
     if (++batches == kWarmUp) {
       engine.take_totals();
-      begin = pilot_seconds();
+      begin = steady_seconds();
       continue;
     }
     if (batches < kWarmUp) continue;
     samples += batch->size();
-    end = pilot_seconds();
+    end = steady_seconds();
     if (batches >= kWarmUp + kFewest && end - begin >= seconds) break;
   }
   engine.take_totals();
-  return (pilot_seconds() - begin) / static_cast<double>(samples);
+  return (steady_seconds() - begin) / static_cast<double>(samples);
 }
 
 double evaluation_seconds(const Subset& samples, Engine& engine, std::size_t batch_size) {
@@ -65,7 +61,7 @@ double evaluation_seconds(const Subset& samples, Engine& engine, std::size_t bat
 }  // namespace
 
 PilotTimes run_pilot(const PreparedRun& run, int threads) {
-  const double begin = pilot_seconds();
+  const double begin = steady_seconds();
   EngineOptions engine_settings = engine_options(run);
   engine_settings.threads = threads;
   const std::unique_ptr<Engine> engine = make_engine(*run.network, engine_settings);
@@ -73,7 +69,7 @@ PilotTimes run_pilot(const PreparedRun& run, int threads) {
   DataLoader loader(run.data->train, loader_options(*run.config));
   prepare_engine(*engine, run, loader);
   PilotTimes times;
-  times.setup = pilot_seconds() - begin + kRunSeconds;
+  times.setup = steady_seconds() - begin + kRunSeconds;
   // A learning rate of 0 takes as long as any other, and cannot diverge.
   const double sample = seconds_per_sample(loader, *engine, kTrainingSeconds,
                                            [&](const Batch& batch) { engine->train(batch, 0); });

@@ -20,6 +20,9 @@ inline constexpr int kNumericsVersion = 4;
 /// The current time: "2024-05-01T12:00:00Z".
 std::string utc_time();
 
+/// Seconds of a clock that is never set: differences of them are times. Thread-safe.
+double steady_seconds();
+
 /// "0.1.0".
 std::string program_version();
 /// The commit that the program was built from, with "-dirty" if files had changed; "unknown" outside of git.

@@ -14,6 +14,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweepfile/sweep_file.h"

@@ -1,9 +1,9 @@
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <utility>
 
@@ -35,11 +35,7 @@ SweepRunner::SweepRunner(const Sweep& sweep, const RunnerOptions& options, Sweep
                            .parallel_missing_reason = environment_.parallel_missing_reason,
                            .parse_device = environment_.parse_device},
                           program_)) {
-  if (!environment_.clock) {
-    environment_.clock = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
-  }
+  if (!environment_.clock) environment_.clock = steady_seconds;
   if (!environment_.stop_requested) {
     signals_.emplace();
     environment_.stop_requested = StopSignals::requested;

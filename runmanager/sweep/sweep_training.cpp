@@ -11,6 +11,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/sweep/make_run_kind.h"

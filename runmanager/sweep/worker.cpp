@@ -1,11 +1,11 @@
 #include "runmanager/sweep/worker.h"
+#include "runmanager/records/provenance.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -29,10 +29,6 @@ namespace sweep {
 namespace {
 
 constexpr const char* kToWorker = "a message to a worker";
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // The terminal is drawn as often; more messages would show nothing new.
 constexpr double kSecondsBetweenMessages = 1.0 / 15;

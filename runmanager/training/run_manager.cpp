@@ -1,9 +1,9 @@
 #include "runmanager/training/run_manager.h"
+#include "runmanager/records/provenance.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -82,11 +82,7 @@ struct RunManager::Runs {
 };
 
 RunManager::RunManager(RunManagerOptions options) : runs_(new Runs{.options = std::move(options)}) {
-  if (!runs_->options.clock) {
-    runs_->options.clock = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
-  }
+  if (!runs_->options.clock) runs_->options.clock = steady_seconds;
   if (runs_->options.name.empty()) runs_->options.name = name_of(runs_->options.directory);
 }
 

@@ -13,7 +13,7 @@
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/kinds/network/network_kind.h"
-#include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/results.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/live_table.h"

@@ -14,7 +14,7 @@
 #include "runmanager/answers/run_order.h"
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
-#include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"

@@ -32,7 +32,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kAttempt = "sweep_attempt";
 constexpr double kStepLimit = 1e15, kNanosecond = 1e-9;
-constexpr std::size_t kLineLimit = std::size_t{1} << 24, kHead = 64;
+constexpr std::size_t kHead = 64;
 constexpr std::string_view kEventsMark = "tfevents";  // in the names of all events files
 
 // Python writes NaN and Infinity, which JSON does not have.

@@ -87,6 +87,8 @@ class MetricSources {
   std::map<std::string_view, std::string> take_problems() { return std::exchange(problems_, {}); }
 
  private:
+  static constexpr std::size_t kLineLimit = std::size_t{1} << 24;
+
   struct Expression {
     std::string name;  // of its metric, in JSON
     MetricPattern pattern;
@@ -110,7 +112,7 @@ class MetricSources {
   const std::filesystem::path directory_, path_;
   std::vector<Expression> expressions_;
   LineSplitter output_{"\r\n", std::size_t{1} << 16};
-  LineSplitter lines_{"\n", std::size_t{1} << 24};
+  LineSplitter lines_{"\n", kLineLimit};
   std::uint64_t offset_ = 0;  // of what was read of kMetricsFile
   std::string head_;          // its beginning
   double looked_ = 0;         // when it was last read, in seconds since 1970

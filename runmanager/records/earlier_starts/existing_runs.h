@@ -1,5 +1,4 @@
-// Compares the runs that are asked for with those that earlier starts have left in a sweep's directory, and
-// says what has changed.
+// Compares the runs that are asked for with those that earlier starts have left in a sweep's directory.
 #pragma once
 
 #include <filesystem>
