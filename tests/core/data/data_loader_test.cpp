@@ -182,12 +182,45 @@ TEST(DataLoader, TakesMoreWorkersThanThereAreBatches) {
   EXPECT_EQ(read_epoch(loader, 0).size(), 3u);
 }
 
-// Background workers: bounds and errors.
+// Background workers: order, bounds, errors, and ending at any time.
 
 using std::chrono::milliseconds;
 
 class PrefetcherOfThreads : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Threads, PrefetcherOfThreads, testing::Values(1, 2, 7));
+
+TEST_P(PrefetcherOfThreads, HandsOutEveryItemInOrder) {
+  for (const std::size_t count : {20, 1, 0, 33}) {
+    std::vector<std::size_t> slots(2 * GetParam() + 1);
+    Prefetcher prefetcher(GetParam(), slots.size(), count, [&](std::size_t item, std::size_t slot) {
+      if (item % 5 == 0) std::this_thread::sleep_for(milliseconds(1));  // so that later items are ready first
+      slots[slot] = 1000 + item;
+    });
+    for (std::size_t item = 0; item < count; ++item) {
+      const auto slot = prefetcher.next();
+      ASSERT_TRUE(slot.has_value());
+      EXPECT_EQ(slots[*slot], 1000 + item);
+    }
+    EXPECT_FALSE(prefetcher.next().has_value());
+    EXPECT_FALSE(prefetcher.next().has_value());
+  }
+}
+
+TEST_P(PrefetcherOfThreads, CanBeDestroyedAtAnyTime) {
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> begun{0}, ended{0};
+    {
+      Prefetcher prefetcher(GetParam(), 3, 50, [&](std::size_t, std::size_t) {
+        ++begun;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        ++ended;
+      });
+      for (int i = 0; i < round % 7; ++i) EXPECT_TRUE(prefetcher.next().has_value());
+    }
+    EXPECT_EQ(begun, ended) << "the destructor waits for items in work";
+    EXPECT_GE(ended, round % 7);
+  }
+}
 
 TEST_P(PrefetcherOfThreads, MakesAllItemsItMayAndNoMore) {
   const std::size_t slots = 2 * GetParam() + 1;

@@ -161,6 +161,12 @@ TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
               HasSubstr("which a file of this size cannot hold"));
 }
 
+TEST(ReadNpy, ReadsMoreValuesThanFitIntoOnePiece) {
+  std::vector<float> stored(100'000);
+  for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<float>(i);
+  EXPECT_EQ(floats(parse(npy_file("<f4", "(1000, 100)", bytes_of(stored)))), stored);
+}
+
 TEST(ReadNpy, ReadsTheInfinityOfHalves) {
   EXPECT_TRUE(std::isinf(floats(parse(npy_file("<f2", "(1,)", bytes_of<std::uint16_t>({0x7c00}))))[0]));
 }
