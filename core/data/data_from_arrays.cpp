@@ -101,7 +101,7 @@ Shape sample_shape(const NamedArray& array, bool channels_last) {
     case 4:
       return channels_last ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
     default:
-      refuse_array(array, "has shape {}; samples have 1 to 3 dimensions beside their number", to_string(s));
+      refuse_array(array, "has shape {}; samples have 1 to 3 dimensions after their number", to_string(s));
   }
 }
 

@@ -36,7 +36,7 @@ namespace {
 constexpr std::size_t kMaxRanks = 16;
 
 // What the ranks of a group share, at the beginning of a file in memory; what they exchange follows there.
-// New memory is zero. Its only locks are atomic numbers: a process that is killed leaves none behind.
+// New memory is zero. Its only locks are atomic numbers: a process that is killed leaves none locked.
 struct Shared {
   struct Rank {
     std::array<char, 64> device;  // empty until the rank joins

@@ -53,7 +53,7 @@ bool CsvRows::next() {
     if (quoted) read_quoted(field);
     int c = peek();
     while (c != kEnd && c != separator_ && c != '\n' && c != '\r') {
-      if (quoted) refuse(place_.text(), "field {} goes on behind its closing quote", count_);
+      if (quoted) refuse(place_.text(), "field {} goes on after its closing quote", count_);
       append(field, c);
       ++position_;
       c = peek();

@@ -241,7 +241,7 @@ HWY_INLINE void weight_tile(const float* transposed, std::size_t first, LinearBl
     const float* dy = transposed + o;
     for (const LinearBlock& block : blocks) {
       const float* x = block.x + first * kLanes;
-      // All lanes after the images add the same zero, so one of them stands for all.
+      // All lanes after the images add the same zero, so adding one of them is enough.
       for (std::size_t image = 0; image < HWY_MIN(block.images + 1, kLanes); ++image) {
         const Vector value = hn::Load(d, dy + image * kLanes);
         for (std::size_t i = 0; i < kInputs; ++i)
