@@ -97,9 +97,9 @@ struct RunPosition {
   std::string events_file;         // the newest one, without directory
   std::uint64_t events_bytes = 0;  // of that file; later events belong to an unfinished epoch
   std::int64_t batches = 0;        // trained in all finished epochs
-  /// The other events files of the run, all complete, without directory. Only where several processes share
-  /// the sweep (see earlier_starts/attempts.cpp); else empty, and the files with earlier names are meant.
-  std::vector<std::string> earlier_files = {};
+  /// The other events files of the run, all complete, without directory. Only if several processes share the
+  /// sweep, see take_over_run(); none: those with earlier names.
+  std::optional<std::vector<std::string>> earlier_files = {};
   bool operator==(const RunPosition&) const = default;
 };
 

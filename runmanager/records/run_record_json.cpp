@@ -262,14 +262,16 @@ RunRecord parse_run_record(std::string_view text, std::string_view where) {
 Json to_json(const RunPosition& position) {
   Json json = {{"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
                {"batches", position.batches}};
-  if (!position.earlier_files.empty()) json["events"]["earlier"] = position.earlier_files;
+  if (position.earlier_files) json["events"]["earlier"] = *position.earlier_files;
   return json;
 }
 
 RunPosition run_position_from_json(const Json& json) {
   const Json& events = json.at("events");
-  return {events.at("file").get<std::string>(), events.at("bytes").get<std::uint64_t>(),
-          json.at("batches").get<std::int64_t>(), events.value("earlier", std::vector<std::string>())};
+  RunPosition position{events.at("file").get<std::string>(), events.at("bytes").get<std::uint64_t>(),
+                       json.at("batches").get<std::int64_t>()};
+  if (events.contains("earlier")) position.earlier_files.emplace(events["earlier"]);
+  return position;
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {

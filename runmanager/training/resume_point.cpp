@@ -100,6 +100,16 @@ void remove_events(const fs::path& directory) {
   }
 }
 
+void remove_other_events(const fs::path& directory, const RunPosition& position) {
+  if (!position.earlier_files) return;
+  for (const std::string& file : own_event_files(directory)) {
+    std::error_code ignored;
+    if (file != position.events_file &&
+        std::ranges::find(*position.earlier_files, file) == position.earlier_files->end())
+      fs::remove(directory / file, ignored);
+  }
+}
+
 // What a process can do to a run that it has lost
 //
 // The server of a network file system gives the lock of a process, A, to another, B, if it has not heard from
@@ -118,13 +128,13 @@ void remove_events(const fs::path& directory) {
 void take_over_run(const fs::path& directory, std::string_view id, const Network& network,
                    const std::function<void()>& check_owner, ResumePoint& point) {
   check_owner();
-  const std::vector<std::string> there = own_event_files(directory);
   Checkpoint& checkpoint = *point.checkpoint;
   RunPosition& position = checkpoint.progress.position;
   // A process that had the sweep for itself lists none: they are all that are older.
-  if (position.earlier_files.empty()) {
-    std::ranges::copy_if(there, std::back_inserter(position.earlier_files),
-                         [&](const std::string& file) { return file < position.events_file; });
+  if (!position.earlier_files) {
+    position.earlier_files = own_event_files(directory);
+    std::erase_if(*position.earlier_files,
+                  [&](const std::string& file) { return file >= position.events_file; });
   }
   const tbwriter::FilePosition copy =
       tbwriter::copy_prefix(directory, {position.events_file, position.events_bytes},
@@ -140,10 +150,7 @@ void take_over_run(const fs::path& directory, std::string_view id, const Network
                         Survives::kKill);
   std::error_code ignored;
   fs::remove(directory / kPreviousCheckpointFile, ignored);
-  for (const std::string& file : there) {
-    if (file != copy.file && std::ranges::find(position.earlier_files, file) == position.earlier_files.end())
-      fs::remove(directory / file, ignored);
-  }
+  remove_other_events(directory, position);
   point.is_previous = false;
 }
 

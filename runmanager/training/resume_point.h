@@ -33,6 +33,10 @@ std::set<std::int64_t> recorded_epochs(const std::filesystem::path& directory);
 /// Removes all events files in `directory`. Throws IoError.
 void remove_events(const std::filesystem::path& directory);
 
+/// Removes the events files that are not of the run although their names may be earlier: those of a process
+/// that was cut off, and what take_over_run() has left if it was interrupted.
+void remove_other_events(const std::filesystem::path& run_directory, const RunPosition& position);
+
 /// Copies the events that `point` needs, writes a checkpoint that tells of the copy, which becomes
 /// `point.checkpoint`, and removes the other events: what a process that was cut off from the others still
 /// appends goes to a file without a name. `id`: RunOwner::id. `check_owner` is called before anything is made

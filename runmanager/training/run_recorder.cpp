@@ -77,7 +77,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   const double begin = now();
   // Where the sweep is shared, the events are a copy already: see take_over_run().
   if (options_.shared) {
-    earlier_files_ = progress.position.earlier_files;
+    earlier_files_ = progress.position.earlier_files.value();
     if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
   } else {
     tbwriter::lock_directory(directory_);  // throws if another writer has it
@@ -97,8 +97,10 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   // Before the events are cut, whose size is in the record of a run that had ended.
   save_record(Survives::kKill);
   // Throws if the events cannot be read, and the run then starts from the beginning.
-  if (!options_.shared)
+  if (!options_.shared) {
+    remove_other_events(directory_, progress.position);
     tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
+  }
   restore_events(run, recorded_epochs(directory_), step_of_start(run, progress));
   record_.logging_seconds += now() - begin;
 }
@@ -152,7 +154,9 @@ void RunRecorder::inherit(const RunRecord& parent) {
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches, earlier_files_};
+  RunPosition reached{position.file, position.bytes, batches};
+  if (options_.shared) reached.earlier_files = earlier_files_;
+  return reached;
 }
 
 void RunRecorder::flush(Survives survives) {

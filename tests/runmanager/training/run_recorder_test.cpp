@@ -114,6 +114,33 @@ TEST_F(RunRecorderTest, AFinishedRunThatGoesOnIsUndamagedAtEachMoment) {
   look();
 }
 
+// A process is killed once its checkpoint tells of its copy of the events, before it has removed the old
+// ones.
+TEST_F(RunRecorderTest, AnInterruptedTakeOverLeavesNoPointTwice) {
+  for (const bool shared : {true, false}) {
+    SCOPED_TRACE(shared);
+    ResumePoint point;
+    point.checkpoint.emplace().progress = killed_after(2);
+    point.checkpoint->state.weights.parameters.resize(network_.parameter_count());
+    const fs::path old = run_directory() / point.checkpoint->progress.position.events_file;
+    const std::string events = read_file(old);
+    const auto take_over = [&] {
+      take_over_run(
+          run_directory(), "id", network_, [] {}, point);
+    };
+    take_over();
+    tbwriter::spill(old, events);
+    point.checkpoint = read_checkpoint(run_directory() / kCheckpointFile, network_);
+    if (shared) take_over();
+    RecorderOptions next = options();
+    next.shared = shared;
+    RunRecorder resumed(next, run_, {&network_, &loader_}, point.checkpoint->progress, record_);
+    EXPECT_EQ(resumed.restored_epochs(), 0u);
+    resumed.end(RunStatus::kInterrupted, "");
+    EXPECT_THAT(values_of("Loss/train"), SizeIs(2));
+  }
+}
+
 TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
   const RunProgress progress = killed_after(3);
   const std::string& file = progress.position.events_file;
