@@ -36,7 +36,7 @@ namespace {
 
 // -1, with errno, if that fails.
 int open_descriptor(const std::filesystem::path& path, int flags) {
-  constexpr mode_t kMode = 0644;
+  constexpr mode_t kMode = 0666;  // less what the umask takes away
   return retry_interrupted([&] { return ::open(path.c_str(), flags, kMode); });
 }
 

@@ -124,6 +124,17 @@ TEST_F(FileTest, WritesThroughNoLinkAndIntoNoPipe) {
   EXPECT_EQ(read_file(directory_ / "target"), "mine");
 }
 
+// So that a group can share a sweep.
+TEST_F(FileTest, TheUmaskDecidesWhoMayWrite) {
+  namespace fs = std::filesystem;
+  const mode_t before = ::umask(002);
+  write_file_atomically(directory_ / "x", "");
+  open_output_file(directory_ / "y", OutputMode::kUpdate);
+  ::umask(before);
+  for (const char* name : {"x", "y"})
+    EXPECT_EQ(fs::status(directory_ / name).permissions(), static_cast<fs::perms>(0664)) << name;
+}
+
 TEST_F(FileTest, LeavesTemporaryFilesOfOtherMachinesAlone) {
   // There a process may have the id of this one.
   const std::string temporary = "x." + std::to_string(::getpid()) + ".tmp";
