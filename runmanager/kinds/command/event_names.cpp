@@ -52,6 +52,8 @@ std::string metric_of(const std::string& tag, EventsPart part) {
   std::string prefix = prefix_of(part);
   if (take("val_") || take("valid_") || take("validation_"))
     prefix = prefix_of(EventsPart::kValidation);
+  else if (take("test_"))
+    prefix = prefix_of(EventsPart::kTest);
   else if (!take("train_"))
     take("training_");
   if (name == "acc") name = "accuracy";

@@ -79,7 +79,8 @@ class ImportTest(ProgramRuns):
     def test_settings_of_lightning_are_read_and_what_is_nested_is_told(self):
         for version, lr in enumerate(("0.1", "1e-3")):
             folder = f"lightning_logs/version_{version}"
-            self.events(folder, [("train_loss", 9, 2), ("val_acc", 10, 0.5), ("val_loss", 10, 3), ("own", 5, 7)])
+            self.events(folder, [("train_loss", 9, 2), ("val_acc", 10, 0.5), ("val_loss", 10, 3), ("test_acc", 10, 0.75),
+                                 ("own", 5, 7)])
             (self.folder / folder / "hparams.yaml").write_text(f"""# settings
 lr: {lr}  # a comment
 name: 'it''s # me'
@@ -98,7 +99,7 @@ text: "a: b"
         self.assertEqual({(p["name"], p["deep"], p["text"]) for p in params}, {("it's # me", True, "a: b")})
         record = self.runs("lit")["lr=0.1"]
         last = record["epochs"][-1]
-        self.assertEqual((last["validation_accuracy"], last["validation_loss"]), (0.5, 3))
+        self.assertEqual((last["validation_accuracy"], last["validation_loss"], last["test_accuracy"]), (0.5, 3, 0.75))
         # Those that the last step lacks are the run's all the same.
         self.assertEqual((record["metrics"]["loss"], record["metrics"]["own"]), (2, 7))
         self.sweep("fsck", "runs/lit")
