@@ -257,7 +257,7 @@ std::string message_of(const std::exception& error) {
   const bool is_long = of_path->code() == std::errc::filename_too_long;
   return fmt::format("{}: {}{}", shown_text(of_path->path1().string(), kMaxShownPath),
                      of_path->code().message(),
-                     is_long ? ", want a path whose parts have at most 255 bytes each" : "");
+                     is_long ? ", want a path of at most 4,095 bytes whose parts have at most 255 each" : "");
 }
 
 }  // namespace sweep

@@ -77,7 +77,8 @@ LockFile::LockFile(fs::path path)
 bool LockFile::try_lock(LockKind kind) {
   const int operation = kind == LockKind::kShared ? LOCK_SH : LOCK_EX;
   if (retry_interrupted([&] { return ::flock(fd(), operation | LOCK_NB); }) == 0) return true;
-  if (errno != EWOULDBLOCK) throw_io(path_, "cannot lock", errno);
+  if (errno != EWOULDBLOCK)
+    throw_io(path_, "cannot lock, want a --logdir whose file system has locks", errno);
   return false;
 }
 

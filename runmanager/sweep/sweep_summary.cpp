@@ -87,8 +87,9 @@ std::string unmatched_text(const std::vector<RunRecord>& runs, const Sweep& swee
                                 expressions->value(name, nlohmann::ordered_json()) == expression);
     }
     if (was_tried && !has_value)
-      text += fmt::format("\nmetrics.{}: no line of the output of any run matches {}\n", name,
-                          in_quotes(expression));
+      text += fmt::format(
+          "\nmetrics.{}: no line of the standard output of any run has a number that matches {}\n", name,
+          in_quotes(expression));
   }
   return text;
 }

@@ -218,7 +218,9 @@ std::string params_text(const RunConfig& config) {
 
 void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys) {
   std::vector<std::string> names = keys;
-  names.insert(names.end(), own_names().begin(), own_names().end());
+  std::ranges::copy_if(own_names(), std::back_inserter(names), [&keys](const std::string& name) {
+    return std::ranges::find(keys, name) == keys.end();
+  });
   for (const std::string& word : spec.words) {
     for_each_part(word, keys, [&](const std::string&, const std::string& name) {
       if (name.empty() || std::ranges::find(names, name) != names.end()) return;

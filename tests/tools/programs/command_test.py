@@ -44,7 +44,9 @@ class CommandTest(ProgramRuns):
 
     def test_a_word_of_an_unknown_parameter_is_refused_with_those_there_are(self):
         done = self.sweep("lr=1,2", "--", "true", "{lrr}", code=2)
-        self.assertIn("{lrr} is no parameter, want one of: lr, flags", done.stderr)
+        self.assertIn("{lrr} is no parameter, want one of: lr, flags, overrides, params, run_dir, seed; ", done.stderr)
+        done = self.sweep("seed=1,2", "--", "true", "{sed}", code=2)
+        self.assertIn("want one of: seed, flags, overrides, params, run_dir; ", done.stderr)
         self.assertIn('did you mean "lr"', done.stderr)
         self.assertFalse((self.folder / "runs").exists())
         done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
@@ -267,7 +269,7 @@ time.sleep(100)
             (self.folder / folder).mkdir()
         keys = {"command": ["echo", "Loss: {x}"], "params": {"x": [1, 2]}}
         first = self.sweep(self.file(cwd="a", metrics={"loss": "loss: ([0-9])"}, **keys))
-        self.assertIn('metrics.loss: no line of the output of any run matches "loss: ([0-9])"', first.stderr)
+        self.assertIn('metrics.loss: no line of the standard output of any run has a number that matches "loss: ([0-9])"', first.stderr)
         self.assertNotIn("it stays", self.sweep("s.json").stderr)
         failed = self.file("u", shell=True, command="[ {x} = 1 ] || { echo a=1; exit 1; }", params={"x": [1, 2]}, metrics={"a": "a=(1)"})
         self.assertNotIn("no line of", self.sweep(failed, code=1).stderr)
