@@ -64,7 +64,7 @@ class CommandRun {
         run_begin_(begin_ - files_.record().run_seconds.value_or(0)),
         log_(files_.directory() / kLogFile, false),
         history_([this](std::int64_t step, const EpochRecord& values) { close_step(step, values); },
-                 kept_steps(task.config)),
+                 kept_steps(task.config), [this](std::int64_t step) { start_over(step); }),
         watch_(make_epoch_watch(task.config, true)),
         sources_(files_.directory(), spec_) {}
 
@@ -121,7 +121,7 @@ class CommandRun {
   void read_earlier() {
     history_.know_times(files_.record().epochs);
     const MetricSources::Use add = [this](MetricReport report) {
-      if (history_.add(named_apart(std::move(report)), std::nullopt)) start_over();
+      history_.add(named_apart(std::move(report)), std::nullopt);
     };
     sources_.poll_file(add, [this](int attempt) {
       attempt_ = attempt;
@@ -229,20 +229,20 @@ class CommandRun {
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     const double age = std::chrono::duration<double>(since_1970).count() - report.wall_time;
     const double when = report.wall_time > 0 ? std::clamp(now - age, begin_, now) : now;
-    const auto first = history_.add(named_apart(std::move(report)), when - run_begin_);
-    if (!first) return;
-    log_.info("starts over at step {}", *first);
-    sources_.start_over(history_.take_orphans());
-    start_over();
-    begin_live();
+    history_.add(named_apart(std::move(report)), when - run_begin_);
   }
 
   // Shows again the steps that stay, to all that follows them.
-  void start_over() {
+  void start_over(std::int64_t step) {
+    const bool was_live = std::exchange(is_live_, false);
+    if (was_live) {
+      log_.info("starts over at step {}", step);
+      sources_.start_over(history_.take_orphans());
+    }
     watch_ = make_epoch_watch(task_.config, true);
     files_.open_events();
-    is_live_ = false;
     history_.repeat();
+    if (was_live) begin_live();
   }
 
   void close_step(std::int64_t step, const EpochRecord& values) {

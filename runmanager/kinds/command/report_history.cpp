@@ -29,22 +29,18 @@ void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
     recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
 }
 
-std::optional<std::int64_t> ReportHistory::add(MetricReport report, std::optional<double> seconds) {
+void ReportHistory::add(MetricReport report, std::optional<double> seconds) {
   std::erase_if(report.values, [](const auto& value) { return tells_position(*value.first); });
-  if (report.values.empty()) return std::nullopt;
+  if (report.values.empty()) return;
   const std::int64_t step = report.step ? *report.step : ++unnumbered_;
-  if (report.of_run && !steps_.empty()) {
-    use(last_step(), report, seconds);
-    return std::nullopt;
-  }
+  if (report.of_run && !steps_.empty()) return use(last_step(), report, seconds);
   if (starts_ && (held_.empty() || step == held_[0].first.step) && repeats(step, report)) {
     report.step = step;
     held_.emplace_back(std::move(report), seconds);
-    return std::nullopt;
+    return;
   }
-  const auto replaced = settle_start(step);
+  settle_start(step);
   use(step, report, seconds);
-  return replaced;
 }
 
 // Whether it is known, and later steps are too.
@@ -58,15 +54,13 @@ bool ReportHistory::repeats(std::int64_t step, const MetricReport& report) const
 }
 
 // Decides whether the attempt starts over, and from where, by the first step that it does not only repeat.
-std::optional<std::int64_t> ReportHistory::settle_start(std::int64_t step) {
-  if (!std::exchange(starts_, false)) return std::nullopt;
+void ReportHistory::settle_start(std::int64_t step) {
+  if (!std::exchange(starts_, false)) return;
   const auto held = std::exchange(held_, {});
   const std::int64_t first = held.empty() ? step : *held[0].first.step;
   if (!held.empty() && step <= steps_.upper_bound(first)->first) step = first;
-  const bool replaces = !steps_.empty() && step <= last_step();
-  if (replaces) start_over(step);
+  if (!steps_.empty() && step <= last_step()) start_over(step);
   for (const auto& [report, seconds] : held) use(first, report, seconds);
-  return replaces ? std::optional(step) : std::nullopt;
 }
 
 void ReportHistory::use(std::int64_t step, const MetricReport& report, std::optional<double> seconds) {
@@ -122,6 +116,7 @@ void ReportHistory::start_over(std::int64_t step) {
     if (!orphan.values.empty()) orphans_.emplace_back(before, std::move(orphan));
   }
   in_events_.clear();
+  starts_over_(step);
 }
 
 void ReportHistory::begin_step(std::int64_t step) {

@@ -38,9 +38,13 @@ class ReportHistory {
   /// Called with the values of a step once a later one has begun or close() was called, and again with those
   /// that come later. `values` has the number of the step among all as its epoch.
   using Closed = std::function<void(std::int64_t step, const EpochRecord& values)>;
+  /// Called when it is known that an attempt replaces earlier ones from `step` on, whose steps are gone, and
+  /// before anything of the attempt is passed on.
+  using StartsOver = std::function<void(std::int64_t step)>;
   /// `max_steps`: how many are kept at most, >= 2. More make records that take long to write.
-  explicit ReportHistory(Closed closed, std::size_t max_steps = 1000)
-      : closed_(std::move(closed)), max_steps_(max_steps) {}
+  explicit ReportHistory(
+      Closed closed, std::size_t max_steps = 1000, StartsOver starts_over = [](std::int64_t) {})
+      : closed_(std::move(closed)), starts_over_(std::move(starts_over)), max_steps_(max_steps) {}
 
   /// The next reports are those of a new attempt.
   void begin_attempt() {
@@ -52,9 +56,8 @@ class ReportHistory {
   void end_attempt() { settle_start(std::numeric_limits<std::int64_t>::max()); }
   /// The times of steps that an earlier start has recorded.
   void know_times(const std::vector<EpochRecord>& recorded);
-  /// `seconds`: of the run so far; none: not known. Returns the step from which the attempt replaces
-  /// those of earlier ones, once that is known; otherwise nothing.
-  std::optional<std::int64_t> add(MetricReport report, std::optional<double> seconds);
+  /// `seconds`: of the run so far; none: not known.
+  void add(MetricReport report, std::optional<double> seconds);
   /// Passes on what is new of the last step.
   void close();
 
@@ -81,7 +84,7 @@ class ReportHistory {
  private:
   static EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
   bool repeats(std::int64_t step, const MetricReport& report) const;
-  std::optional<std::int64_t> settle_start(std::int64_t step);
+  void settle_start(std::int64_t step);
   void use(std::int64_t step, const MetricReport& report, std::optional<double> seconds);
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
@@ -92,6 +95,7 @@ class ReportHistory {
   bool is_in_events(const Metric* metric, std::int64_t step) const;
 
   const Closed closed_;
+  const StartsOver starts_over_;
   const std::size_t max_steps_;
   std::map<std::int64_t, EpochRecord> steps_;
   std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts

@@ -28,7 +28,8 @@ std::string values_text(const EpochRecord& epoch) {
 
 void append_word(std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; }
 
-// A history that notes what it passes on, as "STEP=VALUES#NUMBER …".
+// A history that notes what it passes on, as "STEP=VALUES#NUMBER …", and where an attempt starts over, as
+// "|STEP".
 struct History {
   explicit History(std::size_t max_steps = 1000)
       : reports(
@@ -36,10 +37,14 @@ struct History {
               ++closings;
               append_word(closed, fmt::format("{}={}#{}", step, values_text(values), values.epoch));
             },
-            max_steps) {}
+            max_steps,
+            [this](std::int64_t step) {
+              append_word(over, std::to_string(step));
+              append_word(closed, fmt::format("|{}", step));
+            }) {}
 
-  bool add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
-    return reports.add({.step = step, .values = {{&loss(), value}}}, seconds).has_value();
+  void add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
+    reports.add({.step = step, .values = {{&loss(), value}}}, seconds);
   }
 
   // Words: "STEP=VALUES", a report, after "e" one of events, after "r" one of the whole run, with the step
@@ -61,7 +66,7 @@ struct History {
             metric == lettered().end() ? &loss() : metric->second,
             report.in_events ? static_cast<double>(static_cast<float>(number)) : number);
       }
-      if (const auto first = reports.add(std::move(report), {})) append_word(over, std::to_string(*first));
+      reports.add(std::move(report), {});
     }
   }
 
@@ -104,7 +109,7 @@ TEST(ReportHistory, KeepsOverAllAttempts) {
            // A step that each attempt repeats, as Lightning's hp_metric, does not tell where it starts.
            {"| 0=-1 10=10 20=20 | 0=-1 30=30", "0=-1 10=10 20=20 30=30"},
            {"| 0=-1 10=10 20=20 | 0=-1 20=21", "0=-1 10=10 20=21", "20"},
-           {"| 0=-1 10=10 20=20 | 0=-1 | 0=-1 10=10", "0=-1 10=10", "0"},
+           {"| 0=-1 10=10 20=20 | 0=-1 | 0=-1 10=10", "0=-1 10=10", "0", 0, "0=-1#1 10=10#2 |0 0=-1#1"},
            {"| 0=-1 10=10 20=20 | 0=-2", "0=-2", "0"},
            // What is of the whole run belongs to the last step, and a test without a later one too.
            {"1=1 2=2 | r0=a0.5 3=3", "1=1 2=2,a0.5 3=3"},
@@ -113,7 +118,7 @@ TEST(ReportHistory, KeepsOverAllAttempts) {
            {"10=3 . 10=a0.5 20=2 . 20=2 . 10=f0.25 5=7", "5=7 10=3,a0.5,f0.25 20=2", "", 0,
             "10=3#1 10=a0.5#1 20=2#2 10=f0.25#1 5=7#1"},
            {numbered, "1=1 2=1 3=1 4=1", "3", 0,
-            "1=1#1 2=1#2 3=1#3 4=1#4 5=1#5 6=1#6 7=1#7 3=1#3 4=1#4 1=1#1 2=1#2 3=1#3 4=1#4"}}) {
+            "1=1#1 2=1#2 3=1#3 4=1#4 5=1#5 6=1#6 7=1#7 |3 3=1#3 4=1#4 1=1#1 2=1#2 3=1#3 4=1#4"}}) {
     SCOPED_TRACE(row.script);
     History history;
     history.play(row.script);

@@ -42,14 +42,15 @@ class CommandMetricsTest(ProgramRuns):
             "import os, sys\n"
             "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
             "for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):\n"
-            "    print(f'step {step} loss={attempt + step / 100}')\n"
+            "    print(f'step {step} loss={attempt * int(sys.argv[1]) + step / 100}')\n"
             "sys.exit(0 if attempt == 3 else 1)\n")
-        file = self.file(command=["python3", "over.py"], metrics={"loss": "step (?<step>\\d+) loss=([0-9.]+)"})
-        for code in (1, 1, 0):
-            done = self.sweep(file, code=code)
-        self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
-        self.assertEqual([(step, round(value, 2)) for step, value in self.points("Loss/train")],
-                         [(s, round((2 if s < 6 else 3) + s / 100, 2)) for s in range(1, 10)])
+        for weight in (1, 0):  # Each start has values of its own, or repeats those of the one before.
+            file = self.file(f"over{weight}", command=["python3", "over.py", str(weight)], metrics={"loss": "step (?<step>\\d+) loss=([0-9.]+)"})
+            for code in (1, 1, 0):
+                done = self.sweep(file, code=code)
+                self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
+            self.assertEqual([(step, round(value, 2)) for step, value in self.points("Loss/train", f"over{weight}")],
+                             [(s, round((2 if s < 6 else 3) * weight + s / 100, 2)) for s in range(1, 10)])
 
     def test_a_start_without_reports_loses_nothing_that_an_earlier_one_has_printed(self):
         (self.folder / "events").write_bytes(b"".join(scalar_record("loss", step, step) for step in (1, 2)))
