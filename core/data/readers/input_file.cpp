@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mapped_file.h"
+#include "core/base/text.h"
 
 namespace sweep {
 namespace {
@@ -115,8 +116,8 @@ std::vector<fs::path> files_with_ending(const fs::path& directory, const std::ve
   std::vector<fs::path> files;
   std::string ignored;
   for (const std::string& name : visible_names(directory, ignored)) {
-    const bool wanted =
-        std::ranges::any_of(endings, [&](const std::string& ending) { return name.ends_with(ending); });
+    const bool wanted = std::ranges::any_of(
+        endings, [&](const std::string& ending) { return lower_case(name).ends_with(ending); });
     std::error_code error;
     if (wanted && fs::is_regular_file(directory / name, error)) files.push_back(directory / name);
   }

@@ -48,7 +48,8 @@ std::string first_bytes(const std::filesystem::path& path, std::size_t count);
 /// The names in `directory` that do not begin with a dot, sorted. Sets `problem`: "" if it could be read.
 std::vector<std::string> visible_names(const std::filesystem::path& directory, std::string& problem);
 
-/// The visible regular files of a directory whose names end in one of `endings`, sorted by name.
+/// The visible regular files of a directory whose names, in lower case, end in one of `endings`, sorted by
+/// name.
 std::vector<std::filesystem::path> files_with_ending(const std::filesystem::path& directory,
                                                      const std::vector<std::string>& endings);
 

@@ -14,6 +14,7 @@
 
 #include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
+#include "core/base/text.h"
 #include "core/data/readers/dataset_spec.h"
 
 namespace sweep {
@@ -57,10 +58,11 @@ inline constexpr std::pair<std::string_view, DataPart> kPartWords[] = {
     {"train", kTrainPart},      {"training", kTrainPart}, {"validation", kValidationPart},
     {"valid", kValidationPart}, {"val", kValidationPart}, {"test", kTestPart},
     {"testing", kTestPart}};
-/// The part that `word` is for, if any.
+/// The part that `word`, in upper or lower case, is for, if any.
 inline std::optional<DataPart> part_called(std::string_view word) {
+  const std::string lower = lower_case(std::string(word));
   for (const auto& [known, part] : kPartWords) {
-    if (known == word) return part;
+    if (known == lower) return part;
   }
   return std::nullopt;
 }

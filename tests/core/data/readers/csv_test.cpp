@@ -84,7 +84,7 @@ TEST(Csv, ReadsAFolderWithFilesForEachPart) {
   const TemporaryDirectory directory;
   directory.write("train-1.csv", "x,label\n1,a\n");
   directory.write("train-2.csv", "x,label\n2,b\n");
-  directory.write("test.csv.gz", test::gzip("x,label\n3,b\n"));
+  directory.write("Test.CSV.gz", test::gzip("x,label\n3,b\n"));
   directory.write("notes.md", "other files do not matter");
   const fs::path path = directory.path();
   EXPECT_TRUE(is_csv(path));
