@@ -148,11 +148,10 @@ std::vector<std::int32_t> take_classes(const NamedArray& array, std::int64_t cou
   const auto add = [&](auto value) {
     if constexpr (std::is_floating_point_v<decltype(value)>) {
       if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
-        refuse(
-            place(array),
-            "the label {:f} of sample {} (from 0) is not a whole number; numbers to be predicted are named "
-            "by \"target\"",
-            value, classes.size());
+        refuse(place(array),
+               "the label {} of sample {} (from 0) is not a whole number; numbers to be predicted are named "
+               "by \"target\"",
+               value, classes.size());
       }
     }
     if (value < 0 || static_cast<std::int64_t>(value) >= count) {

@@ -186,7 +186,7 @@ InputTransform measured_transform(const TensorDataset& train, std::span<const st
   return transform;
 }
 
-// Notes the classes of which no sample is left to train on, as of a sorted source whose end is split off.
+// Notes the classes without a sample to train on, as of a sorted source whose end is split off.
 void note_untrained_classes(const TensorDataset& train, std::span<const std::uint32_t> rows,
                             bool can_stratify, Dataset& dataset) {
   if (is_regression(train.targets)) return;
@@ -196,9 +196,12 @@ void note_untrained_classes(const TensorDataset& train, std::span<const std::uin
   for (std::size_t c = 0; c < is_trained.size(); ++c)
     if (!is_trained[c]) untrained.push_back(dataset.class_names[c]);
   if (untrained.empty()) return;
+  const bool were_there = std::ranges::any_of(
+      train.labels(), [&](std::int32_t label) { return !is_trained[static_cast<std::size_t>(label)]; });
   dataset.notes.push_back(fmt::format(
-      "\"{}\": no sample is left to train on of the classes {}{}", dataset.name, listed_names(untrained, 20),
-      can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
+      "\"{}\": no sample is {} to train on of the classes {}{}", dataset.name, were_there ? "left" : "there",
+      listed_names(untrained, 20),
+      were_there && can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ void check_transform(const InputTransform& transform, const Shape& shape) {
   }
   for (const float std : transform.std) {
     if (!std::isfinite(std) || std <= 0)
-      throw ConfigError(fmt::format("normalize: std must be greater than 0, found {:f}", std));
+      throw ConfigError(fmt::format("normalize: std must be greater than 0, found {}", std));
   }
 }
 

@@ -73,7 +73,7 @@ void check_values(const std::uint8_t* values, std::size_t count, TensorType type
   for (std::size_t i = 0; type == TensorType::kF64 && i < count; ++i) {
     const auto value = load<double>(values + i * sizeof(double));
     if (std::isfinite(value) && std::isinf(static_cast<float>(value)))
-      refuse(source.name, "holds {:f}, which is too large for float32", value);
+      refuse(source.name, "holds {}, which is too large for float32", value);
   }
 }
 

@@ -105,7 +105,9 @@ class Table {
     }
     check_memory(parts_.size(), {static_cast<std::int64_t>(features)}, sizeof(float), name);
     if (!options_.unlabelled && std::ranges::count(parts_, kTrainPart) == 0)
-      refuse(name, "has no rows to train on");
+      refuse(
+          name,
+          "has no rows to train on: by the file's name or the column \"split\" all are to validate or test");
     if (!options_.label.empty())
       data.class_names = columns_[place_of(header_, options_.label)].feature().categories;
     data.target_names = options_.targets;
@@ -164,7 +166,8 @@ class Table {
     else
       refuse(first_file_,
              "has no column \"label\", \"class\" or \"target\"; name the column of classes by \"label\" or "
-             "those of numbers by \"target\"");
+             "those of numbers by \"target\". Columns: {}",
+             listed_names(header_, 20));
   }
 
   ColumnUse use_of(const std::string& column) const {

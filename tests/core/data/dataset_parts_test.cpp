@@ -245,6 +245,10 @@ TEST(SplitSamples, NotesClassesThatNothingIsLeftOf) {
                           "\"stratified\" takes the same part of every class"));
   EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.0), SplitMethod::kEnd).notes, IsEmpty());
   EXPECT_THAT(split(sorted_samples(), with_sizes(5, 0.2), SplitMethod::kStratified).notes, IsEmpty());
+  DataArrays four_classes = sorted_samples();
+  four_classes.class_names.emplace_back("d");
+  EXPECT_THAT(split(four_classes, with_sizes(5, 0.0), SplitMethod::kEnd).notes,
+              ElementsAre("\"mine\": no sample is there to train on of the classes \"d\""));
 }
 
 TEST(SplitSamples, RefusesAFeatureWithoutAnyValueToTrainOn) {
