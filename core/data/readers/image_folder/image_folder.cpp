@@ -58,7 +58,7 @@ std::string name_of(const fs::path& root, const ReadOptions& options) {
 // A digest of all that decides what the file holds.
 std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
   Sha256 key;
-  add(key, kDecoderVersion, LIBJPEG_TURBO_VERSION_NUMBER, name_of(root, options));
+  add(key, kDecoderVersion, LIBJPEG_TURBO_VERSION_NUMBER, image_formats(), name_of(root, options));
   for (const std::string& name : folder.class_names) add(key, name);
   for (const auto& [part, entries] : folder.parts) {
     add(key, kPartNames[part], entries.size());
@@ -113,15 +113,21 @@ std::size_t image_count(const ImageFolder& folder) {
   return count;
 }
 
-void check_classes(const std::vector<std::int32_t>& labels, const DataArrays& data, const std::string& name) {
-  std::vector<std::size_t> counts(data.class_names.size());
-  for (const std::int32_t index : labels) ++counts[static_cast<std::size_t>(index)];
-  const auto empty = std::find(counts.begin(), counts.end(), 0u);
-  if (empty == counts.end()) return;
-  const SkippedFile& first = data.skipped.front();
-  refuse(name, "no image of class \"{}\" can be decoded; the first file that was skipped: {}: {}",
-         data.class_names[static_cast<std::size_t>(empty - counts.begin())], first.path.string(),
-         first.reason);
+// Throws unless images of all classes to train on, or of any class for another part, are among the decoded
+// ones, which have `labels`.
+void check_decoded(DataPart part, std::span<const ImageEntry> entries,
+                   const std::vector<std::int32_t>& labels, const DataArrays& data, const fs::path& root) {
+  const bool is_train = part == kTrainPart;
+  std::vector<bool> is_there(data.class_names.size(), !is_train && !labels.empty());
+  for (const std::int32_t index : labels) is_there[static_cast<std::size_t>(index)] = true;
+  for (const ImageEntry& entry : entries) {
+    const auto index = static_cast<std::size_t>(entry.class_index);
+    if (is_there[index]) continue;
+    refuse(root, "no image of {} can be decoded; the first: {}: {}",
+           is_train ? "class " + quoted_name(data.class_names[index])
+                    : fmt::format("the {} part", kPartNames[part]),
+           entry.path.string(), std::ranges::find(data.skipped, entry.path, &SkippedFile::path)->reason);
+  }
 }
 
 // Decodes `folder` to `file`, in pieces of 32 MiB: while one is decoded by all threads, one of them writes
@@ -165,7 +171,7 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
     write();
     file.end({static_cast<std::int64_t>(classes.size()), shape[0], shape[1], shape[2]});
     file.add("y_" + name, std::span<const std::int32_t>(classes));
-    if (part == kTrainPart) check_classes(classes, data, root.string());
+    check_decoded(part, entries, classes, data, root);
   }
   data.files = {{root, digest.finish()}};
   return data;

@@ -134,6 +134,7 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
              has_reason ? "; " + skipped.back().path.string() + " " + skipped.back().reason : "");
     }
   }
+  if (entries.empty()) refuse(path, "holds no images");
   std::string problem;
   for (const std::string& name : visible_names(path, problem)) {
     if (!std::binary_search(folders.begin(), folders.end(), name)) {
