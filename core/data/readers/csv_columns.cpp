@@ -95,6 +95,12 @@ bool has_thousands(const std::string& text) {
   return text.size() <= 48 && std::regex_match(text, form);
 }
 
+// Whether a number has a sign of percent or of a currency, as 12 % or $1,234.50.
+bool has_sign(const std::string& text) {
+  static const std::regex form(R"([-+]?(\$|€|£) ?[-+]?\d[\d., ]*|[-+]?\d[\d., ]*(%|\$|€|£))");
+  return text.size() <= 48 && std::regex_match(text, form);
+}
+
 // True for an empty field and the usual words for one without a value, in any case.
 bool is_missing(std::string_view field) {
   constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "<na>"};
@@ -275,15 +281,18 @@ void TableColumn::refuse_numbers() {
   const std::vector<std::string>& values = feature_.categories;
   const auto has_marks = [](const std::string& text) {
     float number = 0;
-    return has_thousands(text) || parse_number(text, number) == ParsedNumber::kNumber;
+    return has_thousands(text) || has_sign(text) || parse_number(text, number) == ParsedNumber::kNumber;
   };
   const bool all_have_marks = !values.empty() && std::ranges::all_of(values, has_marks);
   if (!all_have_marks && (numbers_ == 0 || 10 * numbers_ < values_.size())) return;
   place_ = &first_place_;
-  const std::string problem = all_have_marks
-                                  ? "has marks of thousands: take them out"
-                                  : fmt::format("is not a number, as {} {}", counted(numbers_, "other value"),
-                                                numbers_ == 1 ? "is" : "are");
+  std::string problem = "has marks of thousands: take them out";
+  if (!all_have_marks) {
+    problem = fmt::format("is not a number, as {} {}", counted(numbers_, "other value"),
+                          numbers_ == 1 ? "is" : "are");
+  } else if (has_sign(values.front())) {
+    problem = "has a sign of percent or of a currency: take it out";
+  }
   fail("{} {}; if they are names, list the column under \"categorical\"", shown_field(values.front()),
        problem);
 }
