@@ -262,7 +262,7 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
     NamedArray*& slot = is_target ? pair.targets : pair.samples;
     if (slot != nullptr) {
       refuse(name, "both \"{}\" and \"{}\" could be the {}", slot->name, array.name,
-             is_target ? "targets" : "samples");
+             is_target ? "targets; name one by \"label\" or \"target\"" : "samples");
     }
     slot = &array;
     check_array(array);
