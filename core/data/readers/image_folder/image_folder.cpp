@@ -36,7 +36,7 @@ constexpr const char* kNotKept = "the decoded images are not kept for the next s
 constexpr const char* kDescription = "description";  // of a file that is kept: the name of its last array
 
 // Goes up whenever the readers of images give other pixels for the same file.
-constexpr int kDecoderVersion = 4;
+constexpr int kDecoderVersion = 5;
 
 // Adds texts and whole numbers, each with a NUL byte after it, which no name has.
 template <typename... Values>

@@ -24,12 +24,19 @@ struct EncodedImage {
   void check_size(std::uint64_t height, std::uint64_t width) const;
 };
 
+/// How much of an image's last row and column lies beyond its edge: less than a pixel, if a decoder that
+/// shrinks by a whole number has filled them up.
+struct Overhang {
+  double height = 0, width = 0;
+};
+
 /// The pixels of an image as the file has them.
 struct StoredImage {
   ImageSize size;
   std::size_t channels = 0;            // 1 or 3
   std::vector<std::uint8_t> pixels{};  // [height, width, channels]
   int orientation = 1;                 // EXIF's, 1 to 8
+  Overhang overhang{};
 };
 
 /// The size that a stored image is resized to before it is turned: `resize`, or its transpose.
@@ -49,11 +56,12 @@ bool can_decode_webp();
 
 /// Returns `pixels`, [from.height, from.width, channels], as [to.height, to.width, channels]. All extents are
 /// at least 1. The filter is the triangle of PIL's and torchvision's "bilinear" with antialiasing. With scale
-/// = in / out and radius = max(scale, 1), output pixel i is the mean of the input pixels j, weighted by
+/// = (in - overhang) / out and radius = max(scale, 1), output pixel i is the mean of the input pixels j,
+/// weighted by
 ///   max(0, 1 - |j + 0.5 - (i + 0.5) * scale| / radius),
 /// in each direction. An equal size leaves the image as it is. Sums are in float, rounded to the nearest once
 /// at the end, where PIL rounds after each direction: results differ from PIL's by at most one or two.
 std::vector<std::uint8_t> resized(std::span<const std::uint8_t> pixels, ImageSize from, ImageSize to,
-                                  std::size_t channels);
+                                  std::size_t channels, const Overhang& overhang = {});
 
 }  // namespace sweep

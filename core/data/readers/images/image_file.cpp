@@ -66,7 +66,8 @@ Image finished(StoredImage stored, const ImageOptions& options) {
     stored.channels = 1;
   }
   const ImageSize size = stored_target(options.resize, stored.orientation).value_or(stored.size);
-  if (size != stored.size) stored.pixels = resized(stored.pixels, stored.size, size, stored.channels);
+  if (size != stored.size)
+    stored.pixels = resized(stored.pixels, stored.size, size, stored.channels, stored.overhang);
   Image image;
   image.size = is_transposed(stored.orientation) ? ImageSize{size.width, size.height} : size;
   image.channels = options.grayscale ? 1 : 3;

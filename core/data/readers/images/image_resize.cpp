@@ -16,13 +16,13 @@ struct Taps {
 };
 
 struct Filter {
-  Filter(std::uint32_t from, std::uint32_t to);
+  Filter(std::uint32_t from, std::uint32_t to, double overhang);
   std::vector<Taps> taps;
   std::vector<float> weights;
 };
 
-Filter::Filter(std::uint32_t from, std::uint32_t to) : taps(to) {
-  const double scale = static_cast<double>(from) / to;
+Filter::Filter(std::uint32_t from, std::uint32_t to, double overhang) : taps(to) {
+  const double scale = (from - overhang) / to;
   const double radius = std::max(scale, 1.0);
   weights.reserve(static_cast<std::size_t>(2 * radius + 2) * to);
   for (std::uint32_t i = 0; i < to; ++i) {
@@ -75,8 +75,9 @@ void add_rows(const std::uint8_t* rows, std::span<const float> weights, std::vec
 // The vertical direction comes first, because it runs along whole rows, which compilers vectorise, and leaves
 // few rows for the horizontal one.
 std::vector<std::uint8_t> resized(std::span<const std::uint8_t> pixels, ImageSize from, ImageSize to,
-                                  std::size_t channels) {
-  const Filter vertical(from.height, to.height), horizontal(from.width, to.width);
+                                  std::size_t channels, const Overhang& overhang) {
+  const Filter vertical(from.height, to.height, overhang.height),
+      horizontal(from.width, to.width, overhang.width);
   std::vector<float> sum(from.width * channels);
   std::vector<std::uint8_t> result(std::size_t{to.height} * to.width * channels);
   std::uint8_t* out = result.data();

@@ -186,7 +186,15 @@ StoredImage decode_jpeg(const EncodedImage& file) {
   std::vector<std::uint8_t> pixels(std::size_t{info.output_height} * info.output_width * components);
   if (!jpeg.read_rows(pixels.data())) fail(jpeg, file);
   if (inks) inks_to_colours(pixels, info.saw_Adobe_marker);
-  return {{info.output_height, info.output_width}, inks ? 3 : components, std::move(pixels), orientation};
+  const auto beyond = [&](JDIMENSION rows, JDIMENSION of_file) {
+    return rows - static_cast<double>(of_file) / info.scale_denom;
+  };
+  return {.size = {info.output_height, info.output_width},
+          .channels = inks ? 3 : components,
+          .pixels = std::move(pixels),
+          .orientation = orientation,
+          .overhang = {beyond(info.output_height, info.image_height),
+                       beyond(info.output_width, info.image_width)}};
 }
 
 }  // namespace sweep

@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(DecodeImage, ResizesJpegAlikeAtEveryScaleOfTheDecoder) {
   // A slope of 0 to 255 in each direction: what is read at the middle of each pixel does not depend on the
   // scale.
-  for (const unsigned size : {64u, 130u, 260u, 520u}) {
+  for (const unsigned size : {64u, 130u, 257u, 260u, 520u}) {
     const Pixels pixels = make_pixels(
         size, size, 1, [&](unsigned y, unsigned x, unsigned) { return 127 * y / size + 127 * x / size; });
     const Image image = decode(jpeg_file(pixels), {.grayscale = true, .resize = ImageSize{16, 16}});
