@@ -81,7 +81,10 @@ class Table {
       header_ = std::move(header);
       set_columns();
     } else if (header != header_) {
-      refuse(file.name(), "has other columns than {}", first_file_);
+      const auto [ours, theirs] = std::mismatch(header.begin(), header.end(), header_.begin(), header_.end());
+      refuse(file.name(), "has other columns than {}: column {} is {}, not {}", first_file_,
+             ours - header.begin() + 1, ours == header.end() ? "none" : quoted_name(*ours),
+             theirs == header_.end() ? "none" : quoted_name(*theirs));
     }
     const std::size_t rows_before = parts_.size() + refused_.size();
     while (rows.next()) {

@@ -95,6 +95,13 @@ TEST(Csv, ReadsAFolderWithFilesForEachPart) {
   ASSERT_EQ(data.files.size(), 3u);
   EXPECT_EQ(data.files[1].path, directory / "train-1.csv");
   EXPECT_EQ(data.files[1].sha256.size(), 64u);
+  const std::string other = directory.write("train-3.csv", "label,x\na,4\n").string();
+  EXPECT_EQ(message_of<DataError>([&] { read_csv(std::span(&path, 1), {}); }),
+            other + ": has other columns than " + (directory / "Test.CSV.gz").string() +
+                ": column 1 is \"label\", not \"x\"");
+  directory.write("train-3.csv", "x\n4\n");
+  EXPECT_THAT(message_of<DataError>([&] { read_csv(std::span(&path, 1), {}); }),
+              HasSubstr(": column 2 is none, not \"label\""));
 }
 
 TEST(Csv, IsRecognisedByItsFirstLine) {
