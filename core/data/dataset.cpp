@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
@@ -93,7 +94,8 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
     source = find_dataset(spec.name, wanted);
   } else if (fs::status(source, error).type() == fs::file_type::not_found &&
              source.string().find_first_of("*?[") == std::string::npos) {
-    refuse(source, "no data set there: no such file or directory");
+    refuse(source, "no data set there: no such file or directory{}",
+           did_you_mean(nearest_name(source.string(), known_dataset_names()), "; did"));
   }
   const std::string name = source.string();
   const std::vector<fs::path> paths = expand_source(name);

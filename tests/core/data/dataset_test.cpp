@@ -193,6 +193,9 @@ TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
   wanted.path = directory_.path() / "nowhere";
   EXPECT_EQ(message_of<DataError>([&] { load_dataset(wanted); }),
             file("nowhere") + ": no data set there: no such file or directory");
+  wanted.path = "fashion-mnst";
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
+              EndsWith("directory; did you mean \"fashion-mnist\"?"));
   wanted.path = directory_.path() / "train-images-idx3-ubyte";
   EXPECT_THAT(
       message_of<DataError>([&] { load_dataset(wanted); }),
