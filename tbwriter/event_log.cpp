@@ -77,7 +77,6 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
 
 template <class Done>
 bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
-  if (::getpid() != process_) fail("a forked process cannot write it, only the one that opened it");
   std::uint64_t seen = written_;
   while (!failed_ && !done()) {
     const auto news = [&] { return failed_ || done() || written_ != seen; };
@@ -92,12 +91,15 @@ bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
 }
 
 bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
+  if (is_forked()) return false;
   flush_wanted_ = true;  // queue_bytes may be smaller than flush_bytes, which the thread waits for
   wake_.notify_one();
   return wait(lock, [this] { return appended_ - written_ < options_.queue_bytes; });
 }
 
 void EventLog::flush(bool sync) {
+  if (is_forked())
+    throw IoError(path_.string() + ": a forked process cannot write it, only the one that opened it");
   std::unique_lock lock(mutex_);
   const std::uint64_t target = appended_;
   const auto is_done = [&] { return thread_done_ || (written_ >= target && (!sync || synced_ >= target)); };
@@ -121,10 +123,6 @@ void EventLog::close() {
   std::unique_lock lock(mutex_);
   if (closed_) return;
   closing_ = true;
-  if (::getpid() != process_) {
-    closed_ = true;
-    return thread_.detach();
-  }
   wake_.notify_one();
   wait(lock, [this] { return thread_done_; });
   // wait() returns at once after a failure. The thread then ends soon, unless it is stuck in a system call.

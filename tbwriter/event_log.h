@@ -41,6 +41,9 @@ class EventLog {
   /// is in seconds since 1970, for the file's name. `write` replaces write(2) in tests. Throws IoError.
   static std::shared_ptr<EventLog> open(const std::filesystem::path& directory, const WriterOptions& options,
                                         double now, std::string_view first_records, Write write = {});
+  ~EventLog() {
+    if (thread_.joinable()) thread_.detach();  // in a forked child
+  }
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
@@ -49,7 +52,8 @@ class EventLog {
   /// what it appended is removed.
   template <class Encode>
   void append(Encode&& encode) {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock = lock_queue();
+    if (!lock) return;
     require(!closing_, path_.native(), ": the writer is closed; nothing can be added any more");
     if (failed_ || (appended_ - written_ >= options_.queue_bytes && !wait_for_room(lock))) {
       ++refused_events_;
@@ -70,18 +74,20 @@ class EventLog {
   /// Calls work() with the queue locked, for state that is guarded by the same lock.
   template <class Work>
   void locked(Work&& work) {
-    const std::lock_guard lock(mutex_);
-    work();
+    if (const std::unique_lock lock = lock_queue()) work();
   }
 
   /// Waits until everything that was appended is written, and synced to disk if `sync`. Throws
   /// the first failure as IoError that tells how many events are not in the file, or
-  /// std::bad_alloc if the thread ran out of memory.
+  /// std::bad_alloc if the thread ran out of memory; IoError also in a forked child.
   void flush(bool sync);
 
   /// Writes the rest, stops the thread, closes the file and unlocks the directory. Throws the first failure;
-  /// further calls do nothing, nor does a call in a forked child, which has no such thread.
+  /// further calls do nothing. Not in a forked child.
   void close();
+
+  /// Whether this process is a forked child of the one that opened the log: it has no thread that writes.
+  bool is_forked() const { return ::getpid() != process_; }
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -91,6 +97,13 @@ class EventLog {
  private:
   EventLog(const std::filesystem::path& directory, const WriterOptions& options, double now, Write write);
 
+  /// Locks the queue. Not if another thread of the parent had the lock when this child was forked: nobody
+  /// would unlock it.
+  std::unique_lock<std::mutex> lock_queue() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && !is_forked()) lock.lock();
+    return lock;
+  }
   /// Waits for done() as long as the disk makes progress; otherwise fails. Returns false after a failure.
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, Done done);

@@ -284,6 +284,7 @@ FilePosition SummaryWriter::position() const { return state_->log->end(); }
 void SummaryWriter::close() { close(SessionStatus::kSuccess); }
 
 void SummaryWriter::close(SessionStatus status) {
+  if (state_->log->is_forked()) return;  // It lacks the threads that may hold locks.
   std::exception_ptr failure;
   const auto keep_failure = [&failure](auto work) {
     try {

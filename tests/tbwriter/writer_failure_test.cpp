@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <deque>
+#include <future>
 
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
@@ -110,29 +111,47 @@ TEST_F(WriterFailure, OfAKilledProcessLosesNoFlushedPointAndLocksNothing) {
   EXPECT_EQ(values_of(read_run(directory / "run"), "s").size(), 1000u);
 }
 
-TEST_F(WriterFailure, OfAForkedChildIsToldAtOnceAndNeitherLocksNorWritesTheParentsRun) {
-  SummaryWriter writer(directory / "run", {.flush_interval = std::chrono::hours(1)});
-  writer.add_scalar("s", 0, 0);
-  writer.flush();  // so that the writer's thread sleeps, and holds no lock that the child would have for good
+// Forks a child that is stopped when it has been told that it cannot write, and killed if it has to wait.
+pid_t forked_child(SummaryWriter& writer) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto begin = std::chrono::steady_clock::now();
+    ::alarm(10);
     writer.add_scalar("s", 5, 5);
     const std::string message = message_of<IoError>([&] { writer.flush(); });
     writer.close();
-    const bool is_quick = std::chrono::steady_clock::now() - begin < std::chrono::seconds(10);
-    if (!is_quick || message.find("a forked process cannot write it") == std::string::npos) ::_exit(1);
+    if (message.find("a forked process cannot write it") == std::string::npos) ::_exit(1);
     ::raise(SIGSTOP);
   }
   int status = 0;
   ::waitpid(child, &status, WUNTRACED);
   EXPECT_TRUE(WIFSTOPPED(status));
+  return child;
+}
+
+TEST_F(WriterFailure, OfAForkedChildIsToldAtOnceAndNeitherLocksNorWritesTheParentsRun) {
+  std::promise<void> locked, go_on;
+  WriterOptions options = {.flush_interval = std::chrono::hours(1)};
+  options.warn = [&](const std::string&) {
+    locked.set_value();
+    go_on.get_future().wait();
+  };
+  SummaryWriter writer(directory / "run", options);
   writer.add_scalar("s", 1, 1);
+  writer.flush();
+  std::vector<pid_t> children = {forked_child(writer)};
+  // Warns of the step, and keeps the queue locked: in the child for good.
+  std::jthread other([&] { writer.add_scalar("s", 0, 0); });
+  locked.get_future().wait();
+  children.push_back(forked_child(writer));
+  go_on.set_value();
+  other.join();
   writer.close();
   EXPECT_NO_THROW(SummaryWriter(directory / "run", {.purge_step = 2}));
   EXPECT_EQ(values_of(read_run(directory / "run"), "s").size(), 2u);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, &status, 0);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
 }
 
 // A run of millions of points.
