@@ -324,6 +324,12 @@ void keep_epochs(const std::filesystem::path& directory, RunRecord& record) {
   }
 }
 
+// The sweep is told of epochs, but not which of them is the best.
+void keep_best_epoch(const std::filesystem::path& directory, RunRecord& record) {
+  const std::optional<int> best = whole_checkpoint_epoch(directory / kBestFile);
+  if (best && *best <= static_cast<int>(record.epochs.size())) record.best_epoch = best;
+}
+
 }  // namespace
 
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
@@ -351,6 +357,7 @@ void record_end(const RecorderOptions& options, const Run& run, RunRecord& recor
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
   remove_temporaries(directory);
   if (record.epochs.empty()) keep_epochs(directory, record);
+  keep_best_epoch(directory, record);
   try {
     append_end(directory, run, record, !options.shared);
   } catch (const tbwriter::DirectoryError&) {

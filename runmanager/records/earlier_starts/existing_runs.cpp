@@ -177,7 +177,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
       existing.fate = RunFate::kInTheWay;
       existing.differences.push_back({"names of layers", fmt::format("{}", fmt::join(before.layers, " ")),
                                       fmt::format("{}", fmt::join(identity.layers, " "))});
-    } else if (epochs > 0 && keeps_best(run) && !record->best_epoch) {
+    } else if (epochs > 0 && keeps_best(run) && !is_there(run_directory / kBestFile)) {
       existing.note = fmt::format("was begun without one, so it leaves no {}", kBestFile);
     } else if (!keeps_best(run) && record->best_epoch) {
       existing.note = fmt::format("loses its {}: checkpoint is \"last\" now", kBestFile);

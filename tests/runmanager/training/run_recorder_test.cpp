@@ -179,8 +179,13 @@ TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
 }
 
 TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
-  killed_after(1);
+  const RunProgress progress = killed_after(1);
   EXPECT_EQ(record().status, RunStatus::kRunning);
+  CheckpointMetadata metadata;
+  update(metadata, progress.record, progress.position);
+  TrainingState state;
+  state.weights.parameters.resize(network_.parameter_count());
+  write_checkpoint(run_directory() / kBestFile, network_, state, metadata, Survives::kKill);
   record_.status = RunStatus::kFailed;
   record_.error = "its worker was lost";
   record_end(options(), run_, record_);
@@ -189,6 +194,7 @@ TEST_F(RunRecorderTest, ALostRunKeepsItsEventsAndGetsAnEnd) {
   EXPECT_THAT(values_of("_hparams_/session_start_info"), SizeIs(1));
   EXPECT_EQ(record().error, "its worker was lost");
   EXPECT_EQ(record().epochs.size(), 1u);
+  EXPECT_EQ(record().best_epoch, 1);
 }
 
 TEST(LogFile, AppendsLinesAtOnce) {
