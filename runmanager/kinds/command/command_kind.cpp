@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/data/readers/input_file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/records/provenance.h"
@@ -126,6 +127,10 @@ RunIdentity CommandKind::identity(const RunConfig& config) {
 
 void CommandKind::check(const Sweep& sweep) {
   const CommandSpec& spec = *sweep.runs.front().command;
+  std::vector<std::string> texts = spec.words;
+  texts.push_back(spec.cwd.string());
+  for (const std::string& text : texts)
+    if (!is_utf8(text)) throw ConfigError(fmt::format("command: {} is not UTF-8 text, as records are", text));
   check_substitutions(spec, sweep.keys);
   std::error_code error;
   if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))

@@ -48,6 +48,7 @@ class CommandTest(ProgramRuns):
         done = self.sweep("seed=1,2", "--", "true", "{sed}", code=2)
         self.assertIn("want one of: seed, flags, overrides, params, run_dir; ", done.stderr)
         self.assertIn('did you mean "lr"', done.stderr)
+        self.assertIn("a\\xff is not UTF-8", self.sweep("lr=1,2", "--", "echo", "a\udcff", code=2).stderr)
         self.assertFalse((self.folder / "runs").exists())
         done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
         self.assertIn("no-such-program is no program", done.stderr)
