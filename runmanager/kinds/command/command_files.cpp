@@ -91,9 +91,12 @@ CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options
     record_.started = earlier->started;
   }
   if (!is_same) {
-    prepare_run_directory(directory_, [&options] { check_owner(options.owner); });
-    std::error_code ignored;
-    for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(directory_ / name, ignored);
+    prepare_run_directory(directory_, [&] {
+      check_owner(options.owner);
+      // Before the record: a start that finds only these takes them for this run's.
+      std::error_code ignored;
+      for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(directory_ / name, ignored);
+    });
   }
   if (continues(config_)) {
     const fs::path start = directory_ / kStartFolder;

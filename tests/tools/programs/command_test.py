@@ -198,6 +198,16 @@ time.sleep(100)
         record = self.runs()["n=1"]
         self.assertEqual((record["status"], len(record["epochs"])), ("completed", 1))
 
+    def test_what_a_run_with_other_settings_has_reported_is_removed_before_its_record(self):
+        keys = {"command": ["sh", "-c", "echo '{\"loss\": 1}' >> $SWEEP_METRICS"]}
+        self.sweep(self.file(params={"a": [1, 2], "b": [1]}, **keys))
+        for run in (self.folder / "runs/s").glob("a=*"):
+            (run / "run.json").write_text("damaged")
+            (run / "log.txt").unlink()
+            (run / "log.txt/cannot be removed").mkdir(parents=True)
+        self.sweep(self.file(params={"a": [1, 2], "b": [2]}, **keys), code=3)
+        self.assertFalse((self.folder / "runs/s/a=1/metrics.jsonl").exists(), "the next start would take it for the run's")
+
     def test_a_program_that_spoils_its_own_directory_ends_only_its_run(self):
         for name, spoil, what in (("emptied", "rm -rf {run_dir}/*", "was removed"), ("cleared", "rm {run_dir}/events*", "was removed"),
                                   ("later", "echo a > {run_dir}/events.out.tfevents.mine", "no event file can have a later name")):
