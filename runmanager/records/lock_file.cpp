@@ -132,12 +132,32 @@ std::string random_id() {
   return fmt::format("{:08x}{:08x}", device(), device());
 }
 
+namespace {
+
+// The number of its file system. stat(2) tells another one on Btrfs and on overlays.
+dev_t file_system_of(const LockFile& file) {
+  constexpr std::string_view kMount = "mnt_id:";
+  const std::string info = read_file(fmt::format("/proc/self/fdinfo/{}", file.fd()));
+  const std::size_t at = info.find(kMount);
+  const int mount = at == std::string::npos ? 0 : std::atoi(info.c_str() + at + kMount.size());
+  for (const std::string_view line : lines_of(read_file("/proc/self/mountinfo"))) {
+    int id = 0;
+    unsigned first = 0, second = 0;
+    const std::string text(line);
+    if (std::sscanf(text.c_str(), "%d %*d %u:%u", &id, &first, &second) == 3 && id == mount)
+      return makedev(first, second);
+  }
+  return 0;
+}
+
+}  // namespace
+
 // "1: FLOCK  ADVISORY  READ 4711 fe:00:131 0 EOF"
 std::vector<int> locks_here(std::string_view locks, const LockFile& file) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return {};
-  const std::string where =
-      fmt::format(" {:02x}:{:02x}:{} ", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  const dev_t device = file_system_of(file);
+  const std::string where = fmt::format(" {:02x}:{:02x}:{} ", major(device), minor(device), info.st_ino);
   std::vector<int> processes;
   for (const std::string_view line : lines_of(locks)) {
     const std::size_t at = line.find(where);

@@ -7,7 +7,9 @@ PROGRAM is the sweep program.
 """
 
 import fcntl
+import shutil
 import subprocess
+import tempfile
 
 from program_runs import ProgramRuns, main
 from processes import until
@@ -39,6 +41,18 @@ class CancelTest(ProgramRuns):
         until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
         self.assertRegex(self.sweep("cancel", "runs/s").stdout, r"^Process \d+, \d+ ended; 0 of 2 runs")
         self.assertEqual((first.wait(30), second.wait(30)), (143, 143))
+
+    def test_cancel_finds_the_process_where_files_have_another_device_than_their_file_system(self):
+        layers = [tempfile.mkdtemp(dir=folder) for folder in ("/dev/shm", self.folder)]
+        self.addCleanup(shutil.rmtree, layers[0])
+        for folder in ("upper", "work", "mount"):
+            (self.folder / folder).mkdir()
+        script = f"""mount -t overlay overlay -o lowerdir={":".join(layers)},upperdir=upper,workdir=work mount || exit 9
+            cd mount; {self.program} x=1 --name s -- sh -c 'touch on; sleep 100' & while ! test -e on; do sleep 0.1; done
+            {self.program} cancel runs/s || kill $!; wait"""
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 9 and "unshare: " not in done.stderr:
+            self.assertRegex(done.stdout, r"Process \d+ ended; 0 of 1 runs are finished")
 
 
 if __name__ == "__main__":
