@@ -89,16 +89,14 @@ bool may_have_thousands(std::string_view number) {
   return point >= 1 && point <= 3 && number.size() == point + 4 && number.front() != '0';
 }
 
-// Whether marks separate the thousands of a number, as in 1,234,567.8 or 1.234.567.
-bool has_thousands(const std::string& text) {
-  static const std::regex form(R"([-+]?\d{1,3}([,. '])\d{3}(\1\d{3})*([.,]\d+)?)");
-  return text.size() <= 48 && std::regex_match(text, form);
-}
-
-// Whether a number has a sign of percent or of a currency, as 12 % or $1,234.50.
-bool has_sign(const std::string& text) {
-  static const std::regex form(R"([-+]?(\$|€|£) ?[-+]?\d[\d., ]*|[-+]?\d[\d., ]*(%|\$|€|£))");
-  return text.size() <= 48 && std::regex_match(text, form);
+// What is wrong with a number in which marks separate the thousands, as in 1,234,567.8 or 1.234.567, or that
+// has a sign of percent or of a currency, as 12 % or $1,234.50; "" for other texts.
+std::string problem_of_marks(const std::string& text) {
+  static const std::regex thousands(R"([-+]?\d{1,3}([,. '])\d{3}(\1\d{3})*([.,]\d+)?)"),
+      sign(R"([-+]?(\$|€|£) ?[-+]?\d[\d., ]*|[-+]?\d[\d., ]*(%|\$|€|£))");
+  if (text.size() > 48) return "";
+  if (std::regex_match(text, thousands)) return "has marks of thousands: take them out";
+  return std::regex_match(text, sign) ? "has a sign of percent or of a currency: take it out" : "";
 }
 
 // True for an empty field and the usual words for one without a value, in any case.
@@ -281,18 +279,15 @@ void TableColumn::refuse_numbers() {
   const std::vector<std::string>& values = feature_.categories;
   const auto has_marks = [](const std::string& text) {
     float number = 0;
-    return has_thousands(text) || has_sign(text) || parse_number(text, number) == ParsedNumber::kNumber;
+    return !problem_of_marks(text).empty() || parse_number(text, number) == ParsedNumber::kNumber;
   };
   const bool all_have_marks = !values.empty() && std::ranges::all_of(values, has_marks);
   if (!all_have_marks && (numbers_ == 0 || 10 * numbers_ < values_.size())) return;
   place_ = &first_place_;
-  std::string problem = "has marks of thousands: take them out";
-  if (!all_have_marks) {
-    problem = fmt::format("is not a number, as {} {}", counted(numbers_, "other value"),
-                          numbers_ == 1 ? "is" : "are");
-  } else if (has_sign(values.front())) {
-    problem = "has a sign of percent or of a currency: take it out";
-  }
+  const std::string problem = all_have_marks
+                                  ? problem_of_marks(values.front())
+                                  : fmt::format("is not a number, as {} {}", counted(numbers_, "other value"),
+                                                numbers_ == 1 ? "is" : "are");
   fail("{} {}; if they are names, list the column under \"categorical\"", shown_field(values.front()),
        problem);
 }
