@@ -280,10 +280,16 @@ class ReplicatedEngine final : public Engine {
       own_->abandon_group();
     }
     own_.reset();
-    for (std::thread& thread : threads_) thread.join();
+    join();
   }
 
-  // Lets the other ranks do their part of the batch, and this one its own.
+  void join() noexcept {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  // Lets the other ranks do their part of the batch, and this one its own. After an error, returns only when
+  // the others do not use the caller's batch and outputs any more: threads have ended then.
   void share(const Batch& batch, std::span<float> outputs, ReplicaCommand command) {
     const bool trains = command.kind == Kind::kTrain;
     check_batch(batch, network_, options_.batch_size, options_.loss);
@@ -293,13 +299,18 @@ class ReplicatedEngine final : public Engine {
     command.kind_of_batch = {batch.size(), batch.samples.index() == 1, batch.targets.index() == 1};
     command.batch = &batch;
     command.outputs = outputs.data();
-    send(group_, command);
-    or_abort(group_, [&] {
-      if (!group_.shares_memory())
-        sent_.exchange(group_, command.kind_of_batch, own_->sample_shares(batch.size(), trains), &batch);
-      if (trains) count_sending(begin);
-      work_on(batch, outputs, command, *own_);
-    });
+    try {
+      send(group_, command);
+      or_abort(group_, [&] {
+        if (!group_.shares_memory())
+          sent_.exchange(group_, command.kind_of_batch, own_->sample_shares(batch.size(), trains), &batch);
+        if (trains) count_sending(begin);
+        work_on(batch, outputs, command, *own_);
+      });
+    } catch (const std::exception&) {
+      join();
+      throw;
+    }
   }
 
   void count_sending(std::chrono::steady_clock::time_point begin) {

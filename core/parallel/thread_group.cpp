@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <optional>
+#include <shared_mutex>
 
 #include "core/base/threads.h"
 #include "core/engine/device.h"
@@ -32,6 +32,8 @@ class ThreadGroup {
   double deadline() const { return deadline_; }
   /// What rank `rank` shows to the others from its next arrival on, until the one after it.
   std::span<const SharedArray>& shown(std::size_t rank) { return ranks_[rank].shown; }
+  /// Held, shared, by ranks that copy what others show.
+  std::shared_mutex& copying() { return copying_; }
 
   void arrive(std::size_t rank) {
     ranks_[rank].arrivals.fetch_add(1);
@@ -104,6 +106,7 @@ class ThreadGroup {
   std::string failure_;  // guarded by mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::shared_mutex copying_;
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -120,11 +123,13 @@ class ThreadCommunicator final : public Communicator {
   void all_gather(std::span<const SharedArray> arrays) override {
     group_->shown(rank_) = arrays;
     meet();
-    for (std::size_t step = 1; step < group_->size(); ++step) {
-      const std::size_t peer = (rank_ + step) % group_->size();
-      for (std::size_t i = 0; i < arrays.size(); ++i)
-        copy_part(group_->shown(peer)[i].data, arrays[i].data, arrays[i].begins, peer);
-    }
+    copy_shown([&] {
+      for (std::size_t step = 1; step < group_->size(); ++step) {
+        const std::size_t peer = (rank_ + step) % group_->size();
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+          copy_part(group_->shown(peer)[i].data, arrays[i].data, arrays[i].begins, peer);
+      }
+    });
     meet();
   }
 
@@ -150,9 +155,23 @@ class ThreadCommunicator final : public Communicator {
     std::memcpy(to + begins[rank], from + begins[rank], begins[rank + 1] - begins[rank]);
   }
 
+  // Calls copy(), which reads what others show, unless a rank has failed: those may leave then.
+  template <class Copy>
+  void copy_shown(Copy copy) {
+    const std::shared_lock lock(group_->copying());
+    group_->check();
+    copy();
+  }
+
+  // Throws only when nobody copies what this rank shows, which is gone then.
   void meet() {
     group_->arrive(rank_);
-    group_->wait(rank_, group_->size());
+    try {
+      group_->wait(rank_, group_->size());
+    } catch (const CommunicatorError&) {
+      const std::unique_lock lock(group_->copying());
+      throw;
+    }
   }
 
   template <class Copy>
@@ -161,7 +180,7 @@ class ThreadCommunicator final : public Communicator {
     group_->arrive(rank_);
     if (rank_ > 0) {
       group_->wait(rank_, 1);
-      copy(group_->shown(0)[0].data);
+      copy_shown([&] { copy(group_->shown(0)[0].data); });
     }
     meet();
   }

@@ -47,6 +47,41 @@ TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
             "cpu:2: out of memory");
 }
 
+// Whose evaluation fails on rank 1, and takes long on rank 2.
+class FailingCommunicator final : public test::ForwardingCommunicator {
+ public:
+  FailingCommunicator(Communicator& group, std::atomic<bool>& has_evaluated)
+      : ForwardingCommunicator(group), has_evaluated_(has_evaluated) {}
+  void all_gather(std::span<const SharedArray> arrays) override {
+    if (rank() == 1) throw std::bad_alloc();
+    if (rank() == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      has_evaluated_ = true;
+    }
+    ForwardingCommunicator::all_gather(arrays);
+  }
+
+ private:
+  std::atomic<bool>& has_evaluated_;
+};
+
+TEST(DataParallel, WhenItFailsNobodyUsesTheBatchAnyMore) {
+  const Network network(test::mlp(), {1, 28, 28});
+  std::atomic<bool> has_evaluated = false;
+  std::array<std::optional<FailingCommunicator>, 3> groups;
+  const auto make = [&](const Network& made, const EngineOptions& options, Communicator& group) {
+    auto& failing = groups.at(static_cast<std::size_t>(group.rank())).emplace(group, has_evaluated);
+    return make_cpu_replica(made, options, failing);
+  };
+  EngineOptions options;
+  options.batch_size = 100;
+  options.parallel.data = 3;
+  const auto engine = make_threaded_engine(network, options, make);
+  const test::OwnedBatch batch = test::random_batch(100, 784, 10, 1);
+  EXPECT_THROW(engine->evaluate(batch.view()), CommunicatorError);
+  EXPECT_TRUE(has_evaluated);
+}
+
 // One with a large part of a large network computes for minutes.
 TEST(DataParallel, HasNoDeadlineForThreadsOfTheCpu) {
   EngineOptions options;
@@ -144,6 +179,21 @@ TEST(ThreadGroup, NamesTheRankThatHasFailed) {
     EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:2: out of memory");
     EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.check(); }), "cpu:2: out of memory");
   });
+}
+
+// Whoever shows memory to the others may free it after an error.
+TEST(ThreadGroup, FailsOnlyWhenNobodyCopiesAnyMore) {
+  constexpr std::size_t kBytes = std::size_t{1} << 26;
+  std::vector<std::byte> source(kBytes, std::byte{1}), copy(kBytes, std::byte{0});
+  on_all_ranks(3, [&](Communicator& group) {
+    if (group.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until rank 2 copies, which takes longer
+      return group.abort("out of memory");
+    }
+    EXPECT_THROW(group.broadcast(group.rank() == 0 ? source : copy), CommunicatorError);
+    if (group.rank() == 0) std::ranges::fill(source, std::byte{2});
+  });
+  EXPECT_EQ(std::ranges::count(copy, std::byte{2}), 0);
 }
 
 TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
