@@ -62,8 +62,8 @@ std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Networ
                                              : 1);
   const std::uint64_t parameters = network.parameter_count() * kFloat;
   const std::uint64_t checkpoint = checkpoint_floats(run, network) * kFloat;
-  // Histograms and checkpoints follow one another; a checkpoint is copied, and written from a second copy.
-  const std::uint64_t copies = std::max(run.log.histograms ? 2 * parameters : 0, 2 * checkpoint);
+  // What histograms count is gone before a checkpoint is written, from a copy.
+  const std::uint64_t copies = std::max(run.log.histograms ? 2 * parameters : 0, checkpoint);
   // Outputs, and their probabilities class by class.
   const std::uint64_t kept =
       run.log.predictions && data.sizes.numbers == 0 ? 3 * shown_count(data) * outputs * kFloat : 0;

@@ -56,7 +56,7 @@ void CheckpointWriter::write(Survives survives) {
     sync_files({&path_, 1});
     keep_as_previous();
   }
-  write_checkpoint(path_, network_, state_, metadata_, survives);
+  write_checkpoint(path_, network_, std::exchange(state_, {}), metadata_, survives);
   if (survives == Survives::kPowerCut) keep_as_previous();
   // After the checkpoint, so that a process that ends in between goes on from that one, and can tell.
   if (is_best_) keep_as_best(survives);

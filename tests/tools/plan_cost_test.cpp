@@ -66,6 +66,14 @@ INSTANTIATE_TEST_SUITE_P(
                    "fashion-cnn.json",
                    {"batch_size=10000", "num_workers=2", "dataset.validation=10000"}},
         MemoryCase{"Sgd", "fashion-cnn.json", {"batch_size=1000", "num_workers=0", "optimizer=sgd"}},
+        MemoryCase{"WideLayers",
+                   "mlp.json",
+                   {"batch_size=1000", "num_workers=0", "network.layers.fc1.out_features=8192",
+                    "dataset.limit=3000", "optimizer=adam"}},
+        MemoryCase{"FewerBlocksThanThreads",
+                   "fashion-cnn.json",
+                   {"batch_size=16", "num_workers=0", "network.layers.conv1.out_channels=1024",
+                    "optimizer=sgd", R"(dataset={"name": "few", "path": "few", "limit": 64})"}},
         MemoryCase{"BatchNorm", "resnet.json", {"batch_size=256", "num_workers=0", "dataset.limit=512"}}),
     [](const auto& kind) { return std::string(kind.param.name); });
 

@@ -192,8 +192,11 @@ std::size_t cpu_engine_memory(const Network& network, const EngineOptions& optio
   std::size_t bytes = 0;
   for (std::size_t rank = 0; rank < devices; ++rank) {
     const cpu::AllocationCount count;
-    const cpu::Program program(network, cpu::block_count(options.batch_size));
-    const cpu::EngineMemory memory(network, options, program, threads, {rank, devices});
+    const std::size_t blocks = cpu::block_count(options.batch_size);
+    const cpu::Program program(network, blocks);
+    // A thread without a part of any batch never touches its memory, so that takes none.
+    const std::size_t busy = std::min(threads, cpu::partial_count(network, program, blocks));
+    const cpu::EngineMemory memory(network, options, program, busy, {rank, devices});
     bytes += count.bytes();
   }
   return bytes;

@@ -8,31 +8,23 @@
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 
 namespace sweep::cpu {
-namespace {
-
-// Aligned subtrees that cover a run of leaves are at most two of each size; a turn is a run of its own.
-std::size_t max_subtrees(std::size_t parts, std::size_t runs) {
-  return std::min(parts, runs * 2 * static_cast<std::size_t>(std::bit_width(parts)));
-}
-
-}  // namespace
 
 GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads, DevicePlace place,
                          std::size_t turns)
     : floats_(floats), threads_(threads), place_(place), runs_(threads) {
-  std::size_t most_own = has_peers() ? 1 : max_partials, most_shares = 0;
+  std::size_t most_own = 1, most_shares = 1, most_subtrees = 0;
   RankShares shares;
-  for (std::size_t partials = 1; has_peers() && partials <= max_partials; ++partials) {
+  for (std::size_t partials = 1; partials <= max_partials; ++partials) {
     share_out(partials, turns, place_.count, shares);
     assign(shares);
     most_own = std::max(most_own, own_count_);
     most_shares = std::max(most_shares, shares_.size());
+    most_subtrees = std::max(most_subtrees, subtrees_.size());
   }
   device_of_.clear();
   partials_ = AlignedBuffer(most_own * floats);
-  if (has_peers()) shared_ = AlignedBuffer(std::max<std::size_t>(most_shares, 1) * floats);
-  if (threads_ > 1)
-    sums_ = AlignedBuffer(max_subtrees(most_own, threads_ * std::min(turns, max_partials)) * floats);
+  sums_ = AlignedBuffer(most_subtrees * floats);
+  if (has_peers()) shared_ = AlignedBuffer(most_shares * floats);
 }
 
 void GradientSum::begin(const RankShares& shares) {
