@@ -133,6 +133,10 @@ int runs_at_once(int jobs, std::size_t runs);
 /// Returns the plan of `sweep`, which has to outlive it. Runs of one shape are computed once.
 SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment);
 
+/// What rules leave out, and why: as JSON, and a line for each.
+nlohmann::ordered_json excluded_json(const ExcludedRun& run);
+std::string excluded_text(const Sweep& sweep);
+
 /// Writes the plan as JSON, indented by two, with a newline at the end.
 void write_plan_json(const SweepPlan& plan, std::ostream& out);
 

@@ -171,10 +171,6 @@ Json run_json(const PlannedRun& run) {
   return json;
 }
 
-Json excluded_json(const ExcludedRun& run) {
-  return {{"name", run_name(run.params)}, {"params", to_json(run.params)}, {"reason", run.reason}};
-}
-
 // Writes the list one element after the other: there may be 100,000 of them.
 template <typename Element>
 void write_list(const std::vector<Element>& list, Json (*json_of)(const Element&), std::ostream& out) {
@@ -197,6 +193,17 @@ std::string bytes_text(std::uint64_t bytes) {
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+Json excluded_json(const ExcludedRun& run) {
+  return {{"name", run_name(run.params)}, {"params", to_json(run.params)}, {"reason", run.reason}};
+}
+
+std::string excluded_text(const Sweep& sweep) {
+  std::string text;
+  for (const ExcludedRun& run : sweep.excluded)
+    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
+  return text;
 }
 
 TextTable plan_table(const SweepPlan& plan, TableFormat format) {
@@ -226,9 +233,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
   const TableLines lines = table_lines(table, unicode);
   std::string text = lines.titles + "\n" + lines.rule + "\n";
   for (const std::string& row : lines.rows) text += (width > 0 ? fit_width(row, width, unicode) : row) + "\n";
-  for (const ExcludedRun& run : plan.sweep->excluded)
-    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
-  text += plan.sweep->name + ": " + counted(plan.runs.size(), "run");
+  text += excluded_text(*plan.sweep) + plan.sweep->name + ": " + counted(plan.runs.size(), "run");
   if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
   const auto is_skipped = [](const PlannedRun& run) { return run.skip != nullptr && run.fate != "kept"; };
   const auto skipped = std::ranges::count_if(plan.runs, is_skipped);

@@ -78,6 +78,14 @@ TEST_F(Resume, ADryRunPrintsThePlanWhateverOptionsTrainingHas) {
   EXPECT_THAT(run({"resume", "runs/s", "epochs=3", "--dry-run"}).out, HasSubstr("s: 2 runs: 2 continued\n"));
 }
 
+TEST_F(Resume, APlanHasTheNotesOfRunsThatGoOn) {
+  run({"sweeps/s.json", "checkpoint=best", "--quiet"});
+  EXPECT_THAT(run({"plan", "sweeps/s.json", "epochs=2"}).out,
+              HasSubstr("continued: after 1 of 2 epochs; loses its best.safetensors"));
+  EXPECT_THAT(run({"plan", "sweeps/s.json", "epochs=2", "batch_size=20,40"}).out,
+              HasSubstr("now called lr=0.1; after 1 of 2 epochs; loses its"));
+}
+
 TEST_F(Resume, GoesOnInADirectoryThatIsCalledOtherwiseThanTheSweep) {
   run({"sweeps/s.json", "--quiet"});
   run({"sweeps/s.json", "--quiet", "--fresh"});

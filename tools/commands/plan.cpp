@@ -28,14 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string note_of(const ExistingRun& existing, const RunConfig& config) {
-  if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
-  if (existing.is_adopted(config)) return "now called " + existing.directory;
-  if (existing.fate == RunFate::kContinued && existing.record)
-    return fmt::format("after {} of {} epochs", existing.record->epochs.size(), config.epochs);
-  return existing.note;
-}
-
 void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool replace) {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     PlannedRun& run = plan.runs[i];
@@ -97,6 +89,16 @@ std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool
   return is_pruned ? "pruned" : to_string(existing.fate);
 }
 
+std::string note_of(const ExistingRun& existing, const RunConfig& config) {
+  if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
+  std::vector<std::string> notes;
+  if (existing.is_adopted(config)) notes.push_back("now called " + existing.directory);
+  if (existing.fate == RunFate::kContinued && existing.record && config.epochs > 0)  // 0: of a program
+    notes.push_back(fmt::format("after {} of {} epochs", existing.record->epochs.size(), config.epochs));
+  if (!existing.note.empty()) notes.push_back(existing.note);
+  return fmt::format("{}", fmt::join(notes, "; "));
+}
+
 int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);
   if (sweep.runs.front().command) return print_program_plan(sweep, options);
@@ -110,7 +112,7 @@ int print_plan(const PlanOptions& options) {
   std::vector<ExistingRun> existing(sweep.runs.size());
   std::error_code error;
   if (!options.fresh && (fs::exists(logdir / sweep.name, error) || error))
-    existing = find_existing_runs(logdir / sweep.name, sweep.runs, kind.identities(), /*retry_failed=*/true);
+    existing = find_existing_runs(logdir / sweep.name, sweep.runs, kind.identities(), options.retry_failed);
   const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
   if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.

@@ -8,6 +8,7 @@
 #include "core/engine/engine.h"
 #include "runmanager/kinds/command/command_kind.h"
 #include "runmanager/kinds/command/command_words.h"
+#include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_record_json.h"
 #include "tools/command_line.h"
@@ -33,7 +34,7 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   const std::vector<ExistingRun> existing =
       options.fresh || (!fs::exists(directory, error) && !error)
           ? std::vector<ExistingRun>(sweep.runs.size())
-          : find_existing_runs(directory, sweep.runs, kind.identities(), true);
+          : find_existing_runs(directory, sweep.runs, kind.identities(), options.retry_failed);
   Json list = Json::array();
   TextTable table({"run", "note", "command"}, 3);
   std::string text;
@@ -42,13 +43,20 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
     const std::vector<std::string> words =
         command_words({.config = run, .run_directory = directory / run.name});
     const std::string fate(fate_text(sweep, existing[i], options.replace));
-    list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}, {"command", words}});
-    table.rows.push_back({run.name, fate, shell_command(words)});
-    text += fmt::format("{:<10} {}\n           {}\n", fate, run.name, shell_command(words));
+    const std::string note = note_of(existing[i], run);
+    list.push_back({{"name", run.name}, {"params", to_json(run.params)}, {"fate", fate}});
+    if (!note.empty()) list.back()["note"] = note;
+    list.back()["command"] = words;
+    table.rows.push_back({run.name, note.empty() ? fate : fate + ": " + note, shell_command(words)});
+    text += fmt::format("{:<10} {}\n", fate, run.name);
+    for (const std::string& line : {note, shell_command(words)})
+      if (!line.empty()) text += fmt::format("{:10} {}\n", "", line);
   }
-  for (const ExcludedRun& run : sweep.excluded) text += fmt::format("left out: {}\n", run.reason);
-  text += fmt::format("{} in {}\n", counted(sweep.runs.size(), "run"), (logdir / sweep.name).string());
-  Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}};
+  Json excluded = Json::array();
+  for (const ExcludedRun& run : sweep.excluded) excluded.push_back(excluded_json(run));
+  text += excluded_text(sweep) +
+          fmt::format("{} in {}\n", counted(sweep.runs.size(), "run"), (logdir / sweep.name).string());
+  Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}, {"excluded", std::move(excluded)}};
   const GpuPool gpus = kind.gpus(sweep);
   if (const auto max_runs = gpus.max_runs()) {
     const CommandSpec& spec = *sweep.runs.front().command;

@@ -43,6 +43,7 @@ int print_dry_run(const RunOptions& options) {
                      .threads = runner.threads,
                      .fresh = runner.fresh,
                      .replace = runner.replace,
+                     .retry_failed = runner.retry_failed,
                      .is_dry_run = true,
                      .format = runner.json ? TableFormat::kJson : TableFormat::kText});
 }

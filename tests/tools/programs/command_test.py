@@ -284,10 +284,25 @@ time.sleep(100)
         self.assertNotIn("it stays", self.sweep("s.json").stderr)
         failed = self.file("u", shell=True, command="[ {x} = 1 ] || { echo a=1; exit 1; }", params={"x": [1, 2]}, metrics={"a": "a=(1)"})
         self.assertNotIn("no line of", self.sweep(failed, code=1).stderr)
-        again = self.sweep(self.file(cwd="a", metrics={"loss": "Loss: ([0-9])"}, **keys))
-        self.assertIn("x=1; x=2: has the metrics that other expressions found; it stays as it is, --fresh runs", again.stderr)
+        note = "has the metrics that other expressions found; it stays as it is, --fresh runs"
+        changed = self.file(cwd="a", metrics={"loss": "Loss: ([0-9])"}, **keys)
+        self.assertIn(note, self.sweep("plan", changed).stdout)
+        self.assertIn("x=1; x=2: " + note, self.sweep(changed).stderr)
         self.assertIn(f'was run in "{self.folder}/a"; it', self.sweep(self.file(cwd="b", metrics={"loss": "loss: ([0-9])"}, **keys)).stderr)
         self.assertNotIn("no line of", self.sweep(self.file("t", metrics={"loss": "Loss: ([0-9])"}, **keys)).stderr)
+
+    def test_a_plan_tells_what_the_same_start_would_do(self):
+        file = self.file(command=["sh", "-c", "test {x} = 1"], params={"x": [1, 2], "y": [1]})
+        self.sweep(file, code=1)
+        fates = lambda *words: [run["fate"] for run in json.loads(self.sweep(file, *words, "--dry-run", "--json").stdout)["runs"]]
+        self.assertEqual(fates(), ["kept", "continued"])
+        self.assertEqual(fates("--no-retry-failed"), ["kept", "kept"])
+        self.file(command=["sh", "-c", "test {x} = 1"], params={"x": [1, 2], "y": [1, 2]}, exclude=[{"x": 2}])
+        plan = json.loads(self.sweep("plan", file, "--json").stdout)
+        self.assertEqual([run.get("note") for run in plan["runs"]], ["now called x=1", None])
+        self.assertEqual([run["name"] for run in plan["excluded"]], ["x=2,y=1", "x=2,y=2"])
+        self.assertIn("left out: x=2,y=1 (s.json:", self.sweep("plan", file).stdout)
+        self.assertIn("\ny=1,kept: now called x=1,", self.sweep("plan", file, "--format", "csv").stdout)
 
     def test_mistakes_of_the_file_are_told_together_with_their_places(self):
         (self.folder / "bad.json").write_text("""{"command": "echo", "metrics": {"a": "x("},
