@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -51,7 +52,23 @@ std::string test_text(const std::map<std::string, double>& metrics) {
 LogFile::LogFile(const std::filesystem::path& path, bool is_new, std::uint64_t kept)
     : path_(path),
       file_(open_output_file(path, is_new ? OutputMode::kNew : OutputMode::kAppend)),
-      kept_(kept) {}
+      kept_(kept) {
+  // An earlier start may have been killed within a line.
+  if (const std::string last = tail(1); !last.empty()) last_ = last[0];
+}
+
+// The last bytes of the file; fewer if it cannot be read.
+std::string LogFile::tail(std::size_t count) const try {
+  std::string text(count, '\0');
+  const FileDescriptor reader = open_regular_file(path_);
+  const off_t size = ::lseek(reader.get(), 0, SEEK_END);
+  const ssize_t read =
+      ::pread(reader.get(), text.data(), count, std::max<off_t>(0, size - static_cast<off_t>(count)));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read)));
+  return text;
+} catch (const DataError&) {
+  return "";
+}
 
 void LogFile::append(std::string_view text) try {
   write_all(file_.get(), text, path_);
@@ -80,17 +97,13 @@ void LogFile::end_line() {
   if (last_ != '\n') append("\n");
 }
 
-void LogFile::leave_out_middle(std::uint64_t size) try {
-  std::string last(kept_, '\0');
-  const FileDescriptor reader = open_regular_file(path_);
-  const ssize_t read = ::pread(reader.get(), last.data(), last.size(), static_cast<off_t>(size - kept_));
-  if (read != static_cast<ssize_t>(last.size())) return;
+void LogFile::leave_out_middle(std::uint64_t size) {
+  const std::string last = tail(kept_);
+  if (last.size() != kept_) return;  // It stays long.
   left_out_ += size - 2 * kept_;
   if (::ftruncate(file_.get(), static_cast<off_t>(kept_)) != 0 || ::lseek(file_.get(), 0, SEEK_END) < 0)
     return;
   append(fmt::format("\n[... about {} bytes are left out here ...]\n", left_out_) + last);
-} catch (const DataError&) {
-  // It stays long.
 }
 
 std::string end_of_log(const std::filesystem::path& run_directory) {

@@ -44,6 +44,7 @@ class LogFile {
  private:
   void write(std::string_view level, std::string_view text);
   void append(std::string_view text);
+  std::string tail(std::size_t count) const;
   void leave_out_middle(std::uint64_t size);
 
   const std::filesystem::path path_;

@@ -204,6 +204,9 @@ TEST(LogFile, AppendsLinesAtOnce) {
   EXPECT_THAT(read_file(directory / "log.txt"), EndsWith(" info one\n"));
   LogFile(directory / "log.txt", /*is_new=*/false).warn("two");
   EXPECT_THAT(read_file(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
+  tbwriter::spill(directory / "killed", "within a line");
+  LogFile(directory / "killed", /*is_new=*/false).info("three");
+  EXPECT_THAT(read_file(directory / "killed"), testing::MatchesRegex("within a line\n.* info three\n"));
 }
 
 TEST(LogFile, KeepsTheBeginningAndTheEndOfLongOutput) {
