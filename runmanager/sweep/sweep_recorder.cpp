@@ -123,6 +123,10 @@ void SweepRecorder::take(std::size_t run, const RunEvent& event) {
   progress_->report(run + 1, event);
 }
 
+double SweepRecorder::earlier_seconds(std::size_t run) const {
+  return std::max(record(run).run_seconds.value_or(0), begins_.at(run).run_seconds);
+}
+
 void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run) = std::move(record); }
 
 void SweepRecorder::end_run(std::size_t run) {

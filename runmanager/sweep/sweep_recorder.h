@@ -74,6 +74,8 @@ class SweepRecorder {
   /// What happens in the attempt: the run's record gets the epochs, and it is shown. What ends the attempt is
   /// up to the caller.
   void take(std::size_t run, const RunEvent& event);
+  /// Seconds of a run that is being trained in earlier starts and attempts, or in the run that it copies.
+  double earlier_seconds(std::size_t run) const;
   /// Replaces the run's record.
   void update(std::size_t run, RunRecord record);
   /// The run has its final record: no further attempt follows.

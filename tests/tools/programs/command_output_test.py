@@ -126,19 +126,27 @@ class CommandOutputTest(ProgramRuns):
         self.assertIn("a regular expression with a group, which is the value", done.stderr)
 
     def test_a_run_that_goes_on_keeps_the_times_of_its_epochs(self):
-        words = ["lr=1", "--name", "s", "--", "python3", "train.py", "{lr}", "6", "0.4"]
+        words = ["lr=1", "--name", "s", "--", "python3", "train.py", "{lr}", "12", "0.4"]
+        last = self.folder / "runs/s/lr=1/checkpoint/epoch"
         process = self.start(*words)
-        until((self.folder / "runs/s/lr=1/checkpoint/epoch").exists, 60, "an epoch")
+        until(last.exists, 60, "an epoch")
         time.sleep(0.6)
         process.send_signal(signal.SIGINT)
         process.wait(30)
         before = self.runs()["lr=1"]["epochs"]
+        process, reached = self.start(*words), int(last.read_text())
+        until(lambda: int(last.read_text()) > reached + 1, 60, "two more epochs")
+        (worker,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(worker), signal.SIGKILL)
+        self.assertEqual(process.wait(30), 1)
+        self.assertGreater(self.runs()["lr=1"]["seconds"]["run"], before[-1]["run_seconds"])
         self.sweep(*words)
         after = self.runs()["lr=1"]["epochs"]
         self.assertTrue(1 <= len(before) < len(after))
         for key in ("run_seconds", "epoch_seconds"):
             self.assertEqual([e.get(key) for e in after[:len(before)]], [e[key] for e in before])
         self.assertLess(after[len(before)]["epoch_seconds"], after[len(before)]["run_seconds"])
+        self.assertTrue(all(e.get("epoch_seconds", 1) > 0.2 for e in after), "an epoch takes 0.4 s")
 
     def test_a_million_lines_of_metrics_take_few_seconds(self):
         (self.folder / "lines").write_text("".join(f"step {i} loss={1 / (i + 1):.6f}\n" for i in range(1000000)))
