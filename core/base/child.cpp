@@ -211,6 +211,11 @@ std::string name_of_signal(int signal) {
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
+std::string killed_by(int signal) {
+  const char* const hint = signal == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
+  return "killed by " + name_of_signal(signal) + hint;
+}
+
 Child::Child(const ChildStart& start) : group_(start.group) {
   std::vector<FileDescriptor> writers;
   for (int stream = 0; stream < 2 && start.captures_output; ++stream) {

@@ -25,6 +25,9 @@ struct ProcessEnd {
 /// "SIGSEGV", or "signal 63" for one without a name.
 std::string name_of_signal(int signal);
 
+/// "killed by SIGSEGV", of a process that this one did not end; for SIGKILL with what may be the reason.
+std::string killed_by(int signal);
+
 /// What a child belongs to. kParents: the process group of this process; Ctrl-C and Ctrl-Z are also for it.
 /// kOwn: a group of its own. kKept: the same, below a keeper: a process that only watches it. The
 /// keeper adopts whatever leaves the group or outlives its parent, and kills all of it when the program has

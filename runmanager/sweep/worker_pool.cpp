@@ -170,9 +170,7 @@ std::string WorkerProcess::exit_reason() {
   if (end->kind == ProcessEnd::Kind::kExit)
     return end->value == kWorkerOutOfMemory ? "out of memory"
                                             : fmt::format("ended with exit code {}", end->value);
-  // This process does not ask for the reason after killing a worker itself, so it was somebody else.
-  const char* const hint = end->value == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
-  return fmt::format("killed by {}{}", name_of_signal(end->value), hint);
+  return killed_by(end->value);  // This process does not ask after killing a worker itself.
 }
 
 }  // namespace sweep

@@ -40,7 +40,7 @@ RunEnding ending_of(const std::string& program, const ProcessEnd& end) {
     return {.error = fmt::format("{} could not be started{}: {}", program,
                                  end.cwd ? " in its working directory" : "", std::strerror(end.value))};
   if (end.kind != ProcessEnd::Kind::kExit)
-    return {.error = fmt::format("{} was killed by {}", program, name_of_signal(end.value))};
+    return {.error = fmt::format("{} was {}", program, killed_by(end.value))};
   if (end.value == 0) return {.status = RunStatus::kCompleted};
   return {.error = fmt::format("{} ended with exit code {}", program, end.value)};
 }

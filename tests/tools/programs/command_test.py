@@ -132,7 +132,7 @@ with open("spans", "a") as file:
         self.assertIn("told", (self.folder / "runs/s/run/log.txt").read_text())
 
     def test_failures_say_what_happened_and_show_the_end_of_the_output(self):
-        cases = {"exit 3": "exit code 3", "kill -SEGV $$": "killed by SIGSEGV", "kill -9 $$": "killed by SIGKILL"}
+        cases = {"exit 3": "exit code 3", "kill -SEGV $$": "killed by SIGSEGV", "kill -9 $$": "killed by SIGKILL (by hand, or by the kernel for want of memory)"}
         for number, (program, text) in enumerate(cases.items()):
             self.sweep(self.file(f"f{number}", command=["sh", "-c", f"echo some output; {program}"]), code=1)
             (record,) = self.runs(f"f{number}").values()
