@@ -139,9 +139,7 @@ void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> p
   }
   const std::string folder = directory_name(tag) + "/" + std::to_string(step);
   const std::filesystem::path place = log_dir() / folder;
-  std::error_code error;
-  std::filesystem::create_directories(place, error);
-  if (error) throw IoError(place.string() + ": cannot create: " + error.message());
+  make_directories(place);
   write_file_atomically(place / "tensors.tsv", tensor_tsv(points, static_cast<std::size_t>(dimensions)));
   if (!labels.rows.empty()) write_file_atomically(place / "metadata.tsv", labels_tsv(labels));
   if (!sprite.bytes.empty()) write_file_atomically(place / "sprite.png", sprite.bytes);

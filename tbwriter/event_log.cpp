@@ -25,9 +25,7 @@ std::string reason(int error) { return std::strerror(error); }
 constexpr std::size_t kMaxWrite = std::size_t{1} << 20;
 
 FileDescriptor lock_new_directory(const std::filesystem::path& directory, bool locks) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw IoError(directory.string() + ": cannot create the run's directory: " + error.message());
+  make_directories(directory);
   return locks ? lock_directory(directory) : FileDescriptor();
 }
 

@@ -42,10 +42,6 @@ int open_descriptor(const std::filesystem::path& path, int flags) {
 
 constexpr std::size_t kMaxOpenFiles = 32;  // of sync_files(), far below any limit of descriptors
 
-std::filesystem::path directory_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
 // "run.json.4711-9a3f01c2-5.tmp": a name that nobody else uses, whatever thread, program, or machine that
 // shares the directory. The random number keeps machines apart, on which processes have the same ids; the
 // fixed suffix identifies leftovers of a killed program.
@@ -87,6 +83,16 @@ class DescriptorStream final : public std::istream {
 };
 
 }  // namespace
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+void make_directories(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw_io(path, "cannot make this directory", error.value());
+}
 
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);

@@ -44,6 +44,13 @@ class FileDescriptor {
   int fd_;  // -1: none
 };
 
+/// Returns the directory that `path` is in: "." for a bare name.
+std::filesystem::path directory_of(const std::filesystem::path& path);
+
+/// Makes a directory and those above it, unless they are there. Throws IoError, naming the path and the
+/// reason. Thread-safe.
+void make_directories(const std::filesystem::path& path);
+
 /// Opens `path` for reading. Throws DataError, naming the path and the reason, unless it is a regular file or
 /// a link to one: a pipe or a device would block, or never end. ReadError if it exists and cannot be opened.
 /// Never waits. Thread-safe, as the functions below.

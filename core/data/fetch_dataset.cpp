@@ -152,12 +152,6 @@ void unpack_tar(const fs::path& archive, std::span<const std::string_view> names
   }
 }
 
-void make_directories(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) refuse<IoError>(directory, "cannot create: {}", error.message());
-}
-
 // Where the folder begins that is made beside `directory`, on the same file system, for what is not checked
 // yet. Removes those that killed processes have left a day ago or earlier.
 fs::path prepare_staging(const fs::path& directory) {

@@ -70,7 +70,7 @@ bool is_lost(const Device& device) {
 std::optional<std::string> unavailable_reason(const Device& device) {
   if (device.type == DeviceType::kCpu) {
     if (device.index == 0) return std::nullopt;
-    return device.name() + " stands for a part of this machine that only parallel training uses";
+    return device.name() + " is a part of this machine that only parallel training uses";
   }
   if (auto reason = cuda_unavailable_reason()) return reason;
   const std::vector<DeviceInfo> devices = list_cuda_devices();

@@ -17,6 +17,7 @@ namespace {
 Device device_for(const LoadedRun& run, const std::string& wanted) {
   if (!wanted.empty()) {
     const Device device = parse_device(wanted);
+    if (device.type == DeviceType::kCpu) return {};  // "cpu:1" is the CPU in sweep files, too
     if (const auto reason = unavailable_reason(device))
       throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
     return device;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
@@ -61,7 +62,7 @@ fs::path only_completed_run(const fs::path& directory) {
 }
 
 fs::path find_run(const fs::path& path) {
-  fs::path directory = path.filename() == kRunRecordFile ? path.parent_path() : path;
+  fs::path directory = path.filename() == kRunRecordFile ? directory_of(path) : path;
   std::error_code error;
   if (fs::exists(directory / kRunRecordFile, error)) return directory;
   if (has_runs(directory)) return only_completed_run(directory);
@@ -101,7 +102,7 @@ LoadedRun load_run(const fs::path& path, std::optional<WhichWeights> which, cons
     throw DataError(
         fmt::format("{}: {}", run.weights_file.string(),
                     best ? "is not there: best weights are kept by runs with \"checkpoint\": \"best\""
-                         : fmt::format("is not there, so there are no weights: the run is {}",
+                         : fmt::format("is not there, so there are no weights; status of the run: {}",
                                        to_string(run.record.status))));
   }
   Checkpoint checkpoint = read_checkpoint(run.weights_file, *run.network);

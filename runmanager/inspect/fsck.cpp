@@ -102,8 +102,8 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
     break;
   }
   if (record.status != RunStatus::kCompleted) {
-    finding.notes.push_back(
-        fmt::format("the run is {}{}", to_string(record.status), record.error ? ": " + *record.error : ""));
+    finding.notes.push_back(fmt::format("status of the run: {}{}", to_string(record.status),
+                                        record.error ? ": " + *record.error : ""));
   } else if (record.stop_reason.empty() && record.config.is_object() && record.config.contains("epochs") &&
              record.config["epochs"].is_number_integer() &&
              record.config["epochs"].get<std::size_t>() != record.epochs.size()) {

@@ -28,10 +28,6 @@ void add_files(const std::filesystem::path& directory, Files& files) {
   }
 }
 
-std::filesystem::path parent_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
 }  // namespace
 
 DiskSync::DiskSync(std::filesystem::path directory) : directory_(std::move(directory)) {
@@ -84,9 +80,9 @@ void DiskSync::sync_round(Runs which) {
   sync_files(files.events);
   sync_files(files.others);
   // The directory may be new, and the one above it.
-  const std::filesystem::path above = parent_of(directory_);
+  const std::filesystem::path above = directory_of(directory_);
   sync_directory(above);
-  sync_directory(parent_of(above));
+  sync_directory(directory_of(above));
   // The checkpoints with the usual name are safe now. If a power cut brings one of these back, it does no
   // harm.
   const std::lock_guard lock(mutex_);

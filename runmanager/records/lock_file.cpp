@@ -220,9 +220,7 @@ void check_owner(const std::optional<RunOwner>& owner) {
 
 std::optional<RunLock> RunLock::try_lock(const fs::path& run_directory) {
   check_is_own_directory(run_directory);
-  std::error_code error;
-  fs::create_directories(run_directory, error);
-  if (error) throw_io(run_directory, "cannot make this directory", error.value());
+  make_directories(run_directory);
   LockFile file(run_directory / kLockFile);
   if (!file.try_lock(LockKind::kExclusive)) return std::nullopt;
   const std::string text = file.text();

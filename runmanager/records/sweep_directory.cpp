@@ -156,9 +156,7 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
 SweepDirectory SweepDirectory::join(const fs::path& logdir, const std::string& name) {
   const fs::path path = logdir / name;
   refuse_link(path);
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw_io(path, "cannot make this directory", error.value());
+  make_directories(path);
   SweepDirectory directory(path, std::make_unique<LockFile>(path / kLockFile));
   directory.turn_ = std::make_unique<LockFile>(path / kTurnFile);
   return directory;

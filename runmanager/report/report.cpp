@@ -83,9 +83,7 @@ Json report_model(const ReportData& data, const std::string& date) {
 }
 
 std::vector<fs::path> write_chart_specs(const ReportData& data, const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw IoError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  make_directories(folder);
   const Charts charts = charts_of(data);
   std::vector<fs::path> paths;
   for (const Chart& chart : charts.charts) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/json/json_text.h"
@@ -33,11 +34,7 @@ fs::path lists_path(const fs::path& directory, const std::string& comment) {
 }
 
 FileDescriptor open_lock(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory / kSlurmFolder, error);
-  if (error)
-    throw IoError(
-        fmt::format("{}: cannot be made: {}", (directory / kSlurmFolder).string(), error.message()));
+  make_directories(directory / kSlurmFolder);
   return open_output_file(directory / kSlurmFolder / ".submitting", OutputMode::kAppend);
 }
 

@@ -165,11 +165,10 @@ RunConfig read_command_config(const JsonView& tree, Problems& problems) {
 
 fs::path nearest_file(const fs::path& missing) {
   constexpr std::size_t kMaxFiles = 1000;  // Larger directories take too long for a guess.
-  const fs::path directory = missing.has_parent_path() ? missing.parent_path() : ".";
   std::vector<std::string> names;
   std::error_code failed;
-  for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMaxFiles;
-       it.increment(failed)) {
+  for (fs::directory_iterator it(directory_of(missing), failed), end;
+       !failed && it != end && names.size() < kMaxFiles; it.increment(failed)) {
     const fs::path name = it->path().filename();  // `missing` itself if it is a link to nothing
     if (name.extension() == ".json" && name != missing.filename()) names.push_back(name.string());
   }

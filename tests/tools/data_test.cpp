@@ -47,7 +47,7 @@ TEST_F(Data, SaysWhatItCannotGet) {
   const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///usr/share/datasets");
   const test::Environment cache("XDG_CACHE_HOME", "/proc");
   EXPECT_THAT(run({"data", "get", "fashion-mnist"}, 3).err,
-              StartsWith("sweep: /proc/sweep: cannot create: "));
+              StartsWith("sweep: /proc/sweep: cannot make this directory: "));
 }
 
 TEST_F(Data, ASweepThatLacksItOffersToGetItAndYesDoes) {

@@ -154,7 +154,12 @@ TEST_F(TrainedRuns, AreFoundInASweepThatHasOneAndElseTheBestIsNamed) {
               HasSubstr("has 2 completed runs: name one of them. The one with the highest training "
                         "accuracy is runs/iris/lr=0.01"));
   run({"evaluate", "runs/iris/lr=0.01"});
-  run({"evaluate", "runs/iris/lr=0.01/run.json"});
+  EXPECT_THAT(run({"evaluate", "runs/iris/lr=0.01/run.json"}).out, StartsWith("runs/iris/lr=0.01: weights"));
+  EXPECT_THAT(run_shell("cd runs/iris/lr=0.01; $SWEEP evaluate run.json; $SWEEP show run.json").out,
+              AllOf(StartsWith(".: weights of epoch 8"), HasSubstr("lr=0.01: completed")));
+  EXPECT_EQ(run({"evaluate", "runs/iris/lr=0.01", "--device", "cpu:1"}).out,
+            run({"evaluate", "runs/iris/lr=0.01"}).out)
+      << "as in a sweep file";
   EXPECT_THAT(run({"evaluate", "runs/other"}, 2).err,
               HasSubstr("runs/other: is not there; want the directory of a run"));
   fs::remove(path("runs/iris/lr=0.01/checkpoint.safetensors"));

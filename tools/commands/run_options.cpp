@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/sweep/sweep_json.h"
@@ -134,8 +135,7 @@ void check_is_directory(const SweepArguments& arguments) {
 fs::path logdir_of(const SweepArguments& arguments) {
   if (!arguments.logdir.empty()) return arguments.logdir;
   if (!has_directory(arguments)) return "runs";
-  const fs::path directory = named_directory(arguments.file);
-  return directory.has_parent_path() ? directory.parent_path() : ".";
+  return directory_of(named_directory(arguments.file));
 }
 
 Sweep load_sweep(const SweepArguments& arguments) {

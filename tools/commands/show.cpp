@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/engine/device.h"
 #include "runmanager/answers/effects.h"
@@ -244,7 +245,7 @@ int show(const ShowOptions& options) {
     return kExitDone;
   }
   const fs::path& given = options.directory;
-  const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
+  const fs::path directory = given.filename() == "run.json" ? directory_of(given) : given;
   if (fs::exists(directory / "run.json")) {
     refuse_given({{"--effects", options.effects}, sort, top, columns, verbose},
                  "needs the directory of a sweep, not of one run", directory.string());
@@ -259,7 +260,7 @@ int show(const ShowOptions& options) {
     throw DataError(fmt::format(
         "{}: {}; want the directory of a sweep (with sweep.json), of a run (with run.json), or one "
         "with runs in it",
-        given.string(), fs::exists(directory) ? "neither of these" : "is not there"));
+        given.string(), fs::exists(directory) ? "has no results" : "is not there"));
   }
   return kExitDone;
 }

@@ -49,17 +49,11 @@ void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpe
   write_file_atomically(run / kChangesFile, changes, Survives::kKill);
 }
 
-void make_directory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw IoError(path.string() + ": cannot make this directory: " + error.message());
-}
-
 // Waits until the program of an attempt before is gone, whose worker was killed.
 LockFile lock_run(const fs::path& run, const TrainerOptions& options) {
   check_owner(options.owner);
   check_is_own_directory(run);
-  make_directory(run);
+  make_directories(run);
   LockFile lock(run / kProgramLock);
   constexpr int kTries = 3000;  // 10 ms each
   for (int tries = 0; !lock.try_lock(LockKind::kExclusive); ++tries) {
@@ -105,7 +99,7 @@ CommandFiles::CommandFiles(const WorkerTask& task, const TrainerOptions& options
     if (record_.epochs.empty()) go_on_from(read_run_record(start / kRunRecordFile));
   }
   remove_temporaries(directory_);
-  make_directory(directory_ / kCheckpointFolder);
+  make_directories(directory_ / kCheckpointFolder);
   keep_changes(directory_, record_, *config_.command);
   if (record_.started.empty()) record_.started = utc_time();
   record_.status = RunStatus::kRunning;

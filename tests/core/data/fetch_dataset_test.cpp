@@ -128,7 +128,7 @@ TEST_F(FetchDataset, StopsWhenItIsToldTo) {
 TEST_F(FetchDataset, SaysWhereItCannotWrite) {
   write_files();
   EXPECT_THAT(message_of<IoError>([&] { fetch_dataset(kPlain, "/proc/nowhere/tiny", options_); }),
-              StartsWith("/proc/nowhere: cannot create: "));
+              StartsWith("/proc/nowhere: cannot make this directory: "));
   // A limit on the size of files is met as a full disk is: in the middle of writing.
   folder_.write("mirror/tiny/one.gz", gzip(test::some_bytes(200'000)));
   {

@@ -271,9 +271,7 @@ void reserve(const NewFile& file, std::uint64_t bytes) {
 DataArrays decode_to_file(const ImageFolder& folder, const fs::path& root, const ReadOptions& options,
                           const std::string& key, const fs::path& path) {
   const Shape shape = common_shape(folder, options, root.string());
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) refuse<IoError>(path.parent_path(), "cannot create: {}", error.message());
+  make_directories(path.parent_path());
   NewFile file(path);
   // An image has at most 2^26 pixels, and a folder fewer than 2^32 files.
   reserve(file, element_count(shape) * image_count(folder));

@@ -176,7 +176,8 @@ ImageFolder scan_image_folder(const fs::path& path) {
   ImageFolder folder;
   const auto add_part = [&](DataPart part, const fs::path& directory) {
     if (folder.parts.contains(part))
-      refuse(directory, "another folder stands for \"{}\", too", kPartNames[part]);
+      refuse(directory, "is for the {} images, as \"{}\" is; want only one of these folders",
+             kPartNames[part], *std::ranges::find(folders, part, part_called));
     folder.parts[part] = scan_part(directory, folder.class_names, folder.skipped);
   };
   if (folders.empty() || !is_divided(path, folders)) {

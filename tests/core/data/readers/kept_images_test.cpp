@@ -217,8 +217,9 @@ TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
 
 TEST_F(CachedImages, ACacheThatCannotBeWrittenIsARemark) {
   cache_ = "/proc/nowhere";
-  EXPECT_THAT(read().notes,
-              ElementsAre(HasSubstr("not kept for the next start: /proc/nowhere: cannot create: ")));
+  EXPECT_THAT(
+      read().notes,
+      ElementsAre(HasSubstr("not kept for the next start: /proc/nowhere: cannot make this directory: ")));
   cache_ = folder_ / "cache";
   // What somebody put in the place of the file is not written through.
   read();
