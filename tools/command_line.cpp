@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -32,8 +33,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
     if (app->get_parent() != nullptr) return CLI::Formatter::make_usage(app, "sweep " + app->get_name());
     return "Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]\n"
-           "       sweep [key=v1,v2,... ...] [options] -- PROGRAM ARGUMENTS...\n"
-           "       sweep COMMAND ...\n";
+           "  or:  sweep [key=v1,v2,... ...] [options] -- PROGRAM ARGUMENTS...\n"  // as help2man wants it
+           "  or:  sweep COMMAND ...\n";
   }
 };
 
@@ -127,13 +128,18 @@ void read_without_mark(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) option->transform(CLI::Validator(remove_mark, ""));
 }
 
-// CLI11 reports an unknown option only as unexpected, so they are checked first.
-void check_options(const CLI::App& command, const std::vector<std::string>& words) {
-  const std::vector<std::string> known = long_options(command);
+// CLI11 reports an unknown option only as unexpected, so they are checked first. What follows an option may
+// be its value, "-x" as well.
+void check_options(const CLI::App& command, const std::vector<std::string>& words, bool has_command) {
+  std::vector<std::string> known = long_options(command);
+  if (!has_command) known.emplace_back("--version");
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--") return;  // Behind it there are no options.
-    if (!words[i].starts_with("--")) continue;
-    const std::string option = words[i].substr(0, words[i].find('='));
+    const bool is_long = words[i].starts_with("--");
+    const bool is_short = words[i].size() > 1 && words[i][0] == '-' && !words[i - 1].starts_with("-") &&
+                          std::isalpha(static_cast<unsigned char>(words[i][1])) != 0;
+    if (!is_long && !is_short) continue;
+    const std::string option = words[i].substr(0, is_long ? words[i].find('=') : 2);
     if (command.get_option_no_throw(option) != nullptr) continue;  // Also one that is not for people.
     throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "),
                                   suggestion(option, known)));
@@ -204,7 +210,6 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
                "sweep");
   app.set_version_flag("--version", "sweep " + program_version() + " (" + program_revision() + ")");
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer(exit_codes_help());
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
   std::vector<CommandAction> actions;
@@ -214,6 +219,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     actions.push_back(command.add_to(subcommand));
     read_without_mark(subcommand);
   }
+  app.footer(exit_codes_help());  // Commands would copy it if it were there before them.
 
   const std::vector<std::string> names = names_of(commands, Named::kAll);
   replace_help(words);
@@ -224,7 +230,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   const auto chosen =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), words.front()) - names.begin());
   const bool has_command = chosen < commands.size();
-  if (has_command) check_options(*app.get_subcommand(names[chosen]), words);
+  if (has_command) check_options(*app.get_subcommand(names[chosen]), words, words.front() == typed[1]);
   mark_brackets(words);
   std::reverse(words.begin(), words.end());  // The order that CLI11 takes them in.
   try {

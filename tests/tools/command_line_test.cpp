@@ -140,7 +140,7 @@ std::string printed(const std::vector<std::string>& words) {
 TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(printed({"--help"}), AllOf(HasSubstr("Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]"),
                                          Not(AnyOf(HasSubstr("\n  ls "), HasSubstr("\n  watch ")))));
-  EXPECT_THAT(printed({"run", "--help"}), HasSubstr("--logdir DIR"));
+  EXPECT_THAT(printed({"run", "--help"}), AllOf(HasSubstr("--logdir DIR"), Not(HasSubstr("{false}"))));
   EXPECT_THAT(printed({"a.json", "--help"}), HasSubstr("--fail-fast"));
   EXPECT_THAT(printed({"plan", "-h"}), AllOf(HasSubstr("batch_size"), Not(HasSubstr("precision"))));
   EXPECT_THAT(printed({"resume", "--help"}),
@@ -152,6 +152,10 @@ TEST_F(CommandLine, HelpAndVersionGoToStandardOutput) {
   EXPECT_EQ(printed({"help", "--"}), printed({"run", "--help"}));
   EXPECT_EQ(printed({"help", "--", "python3", "help"}), printed({"run", "--help"}));
   EXPECT_THAT(printed({"--version"}), StartsWith("sweep "));
+  EXPECT_THAT(printed({"help"}),
+              AllOf(HasSubstr("a run failed, or memory ran out"), HasSubstr("\n  or:  sweep COMMAND")))
+      << "the manual page is made of it";
+  EXPECT_THAT(printed({"show", "--help"}), Not(HasSubstr("Exit codes")));
 }
 
 TEST_F(CommandLine, CompletionKnowsEveryCommandAndOption) {
@@ -169,7 +173,27 @@ TEST_F(CommandLine, CompletionKnowsEveryCommandAndOption) {
     const std::string options = printed({"complete", "--", command.name, "--"});
     for (const std::string& option : long_options(app)) EXPECT_THAT(options, HasSubstr(option + "\t"));
   }
+  EXPECT_EQ(printed({"complete", "--", "help", "pla"}), "plan\t" + plan_command().description + "\n");
   EXPECT_EQ(printed({"complete"}), "") << "and no mistake where nothing is asked";
+}
+
+// Row: what is typed, and what is offered: files only where they can be given, after a part of the word or
+// not.
+TEST_F(CommandLine, CompletionOffersFilesWhereTheyAreTaken) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
+      {{"show", "runs/s/lr=0.1,b"}, ":files\t\n"},
+      {{"evaluate", "r", "--data=a=b/c"}, ":files\t--data=\n"},
+      {{"s.json", "init=runs/lr=0.1/ch"}, ":files\tinit=\n"},
+      {{"s.json", "device=c"}, "device=cpu\t\ndevice=cuda\t\n"},
+      {{"s.json", "optimizer=r"}, "optimizer=rmsprop\t\n"},
+      {{"show", "runs/s", "--sort", ""}, ""},
+      {{"s.json", "--jobs", ""}, ""},
+      {{"lr=1", "--", "python3", "tr"}, ":files\t\n"}};
+  for (const auto& [words, offered] : rows) {
+    std::vector<std::string> line = {"complete", "--"};
+    line.insert(line.end(), words.begin(), words.end());
+    EXPECT_EQ(printed(line), offered) << ::testing::PrintToString(words);
+  }
 }
 
 TEST(ExitCode, TellsBadInputFromOutputThatCannotBeWritten) {

@@ -47,8 +47,8 @@ if command -v zsh >/dev/null; then
   zsh -n _sweep
   complete_zsh() {  # With the builtins of the completion system replaced by what prints their arguments.
     zsh -f -c '
-      compset() { : }
-      _files() { local f; for f in "${words[CURRENT]##*=}"*(N); do print -r -- "$f"; done }
+      compset() { lead=$2 }
+      _files() { local f; for f in "${words[CURRENT]#$~lead}"*(N); do print -r -- "${(Q)lead}$f"; done }
       compadd() { local -a all; eval "all=(\"\${${@[-1]}[@]}\")"; print -rl -- "${all[@]}" }
       words=(${=1}); [[ $1 == *" " ]] && words+=("")
       CURRENT=$#words
@@ -102,6 +102,13 @@ expect_everywhere markdown 'sweep export --format m'
 expect_everywhere --format=markdown 'sweep export --format=m'
 expect_everywhere '' 'sweep export --no-such-option m'
 expect_in bash runs 'sweep show ru'
+# Names of runs have "=".
+mkdir runs/s && touch runs/s/lr=0.1,b=1 runs/s/lr=0.1,b=2 runs/s/other
+expect_everywhere 'runs/s/lr=0.1,b=1 runs/s/lr=0.1,b=2' 'sweep show runs/s/lr=0.1,b'
+expect_everywhere 'runs/s/lr=0.1,b=2' 'sweep show runs/s/lr=0.1,b=2'
+expect_everywhere 'init=runs/s/lr=0.1,b=1 init=runs/s/lr=0.1,b=2' 'sweep x.json init=runs/s/lr=0.1'
+expect_everywhere '--data=runs/s/other' 'sweep evaluate x --data=runs/s/o'
+expect_everywhere cuda 'sweep predict runs --device cu'
 # Words with blanks, which bash quotes.
 mkdir 'my runs' && touch 'my runs/y z.json'
 expect_in bash 'my\ runs' 'sweep show my'

@@ -24,7 +24,7 @@ using Words = std::vector<std::string>;
 // bash parts words at = and : as well, and replaces only what comes after the last of them. It gives the line
 // as typed, so quotes are taken off here; with the option filenames it quotes what it inserts.
 constexpr const char* kBash = R"script(_sweep() {
-  local line=${COMP_LINE:0:COMP_POINT} words=() word= prefix= quote= quotes= c i candidate
+  local line=${COMP_LINE:0:COMP_POINT} words=() word= prefix= quote= quotes= c i candidate lead
   for ((i = 0; i < ${#line}; ++i)); do
     c=${line:i:1}
     if [[ $quote && $c == "$quote" ]]; then quote=
@@ -41,11 +41,15 @@ constexpr const char* kBash = R"script(_sweep() {
   done
   words+=("$word")
   COMPREPLY=()
-  while IFS=$'\t' read -r candidate _; do
+  while IFS=$'\t' read -r candidate lead; do
     if [[ $candidate == :files ]]; then
       quotes=1
-      word=${word#"$prefix"} word=${word//\\/\\\\} word=${word//\'/\\\'} word=${word//\"/\\\"}
-      while IFS= read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "$word")
+      word=${word#"$lead"} word=${word//\\/\\\\} word=${word//\'/\\\'} word=${word//\"/\\\"}
+      while IFS= read -r candidate; do
+        # bash does not see that what it is given of "runs/lr=0.1" is a folder.
+        [[ $prefix != "$lead" && -d $candidate ]] && candidate+=/
+        candidate=$lead$candidate COMPREPLY+=("${candidate#"$prefix"}")
+      done < <(compgen -f -- "$word")
     else
       [[ $candidate == *[[:space:]\'\"\\\$\&\;\(\)\<\>\|\*\?\`]* ]] && quotes=1
       COMPREPLY+=("${candidate#"$prefix"}")
@@ -67,7 +71,7 @@ _sweep() {
     text=${line%%$'\t'*} help=${line#*$'\t'}
     [[ -n $help ]] && help="$text  -- $help" || help=$text
     if [[ $text == :files ]]; then
-      compset -P '*='
+      compset -P "${(b)line#*$'\t'}"
       _files
     elif [[ $text == *[=./] ]]; then
       go_on+=("$text") go_on_shown+=("$help")
@@ -88,8 +92,9 @@ constexpr const char* kFish = R"script(function __sweep_complete
   set -l words (commandline -opc)
   set -l word (commandline -ct)
   for line in ($words[1] complete -- $words[2..-1] "$word" 2>/dev/null)
-    if test "$line" = ":files"
-      __fish_complete_path (string replace -r '^.*=' '' -- "$word")
+    if string match -q ':files*' -- $line
+      set -l lead (string replace -r '^:files\t' '' -- $line)
+      printf '%s\n' $lead(__fish_complete_path (string sub -s (math 1 + (string length -- "$lead")) -- "$word"))
     else
       echo $line
     end
@@ -104,8 +109,8 @@ struct Offers {
   void add(const std::string& text, const std::string& help = "") const {
     if (text.starts_with(word) && printable_line(text) == text) std::cout << text << '\t' << help << '\n';
   }
-  // Shells know best which there are.
-  void add_files() const { std::cout << ":files\n"; }
+  // After `lead`, the part of the word that is no file. Shells know best which there are.
+  void add_files(const std::string& lead = "") const { std::cout << ":files\t" << lead << '\n'; }
 };
 
 // The keys below a key of sweep files, or at the top for "".
@@ -126,6 +131,7 @@ std::vector<std::string> values_of(const std::string& key) {
   if (!setting) return {};
   if (setting->kind == ArgumentKind::kBoolean) return {"true", "false"};
   if (key == "dataset") return {known_dataset_names().begin(), known_dataset_names().end()};
+  if (key == "device") return {"auto", "cpu", "cuda"};
   return setting->choices.empty() ? type_names(setting->types) : setting->choices;
 }
 
@@ -134,8 +140,10 @@ void add_keys(const Offers& offers) {
   const std::string& word = offers.word;
   if (const std::size_t equals = word.find('='); equals != std::string::npos) {
     const std::string before = word.substr(0, word.find_last_of("=,") + 1);
-    for (const std::string& value : values_of(word.substr(0, equals))) offers.add(before + value);
-    return offers.add_files();
+    const std::vector<std::string> values = values_of(word.substr(0, equals));
+    for (const std::string& value : values) offers.add(before + value);
+    if (values.empty()) offers.add_files(word.substr(0, equals + 1));
+    return;
   }
   const std::string before = word.substr(0, word.rfind('.') + 1);  // npos + 1 is 0.
   for (const Setting& part : parts_of(before.substr(0, before.size() - !before.empty()))) {
@@ -145,12 +153,16 @@ void add_keys(const Offers& offers) {
   }
 }
 
-// The choices "{a,b}" in the type that the parser shows for an option, or files.
+// What the type that the parser shows for an option tells: keys, files, or choices "{a,b}".
 void add_values(const CLI::Option& option, const Offers& offers, const std::string& before = "") {
   const std::string type = option.get_type_name();
   if (type == "KEY=VALUE") return add_keys(offers);
+  if (type == "DEVICE")
+    for (const std::string& device : values_of("device")) offers.add(before + device);
+  for (const char* file : {"DIR", "FILE", "FOLDER", "PATH", "RUN", ".json"})
+    if (type.find(file) != std::string::npos) return offers.add_files(before);
   const std::size_t begin = type.find('{'), end = type.find('}');
-  if (begin == std::string::npos) return offers.add_files();
+  if (begin == std::string::npos) return;
   for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ','))
     offers.add(before + choice);
 }
@@ -171,6 +183,7 @@ bool takes_next(const CLI::App& command, const std::string& word) {
 // `words`: the command line up to the cursor, without the program. A first word that is no command is a file.
 void complete(const CLI::App& app, const Words& words) {
   const Offers offers{words.back()};
+  if (std::find(words.begin(), words.end() - 1, "--") != words.end() - 1) return offers.add_files();
   const auto commands = app.get_subcommands(nullptr);
   const auto named = std::ranges::find(commands, words[0], [](const CLI::App* c) { return c->get_name(); });
   const bool is_named = words.size() > 1 && named != commands.end();
@@ -187,11 +200,11 @@ void complete(const CLI::App& app, const Words& words) {
       return add_values(option_of(command, offers.word), offers, offers.word.substr(0, equals + 1));
     for (const std::string& name : long_options(command))
       offers.add(name, command.get_option(name)->get_description());
-  } else if (words.size() == 1) {
+  } else if (words.size() == 1 || (words.size() == 2 && words[0] == "help")) {
     for (const CLI::App* each : commands) {
       if (!each->get_group().empty()) offers.add(each->get_name(), each->get_description());
     }
-    offers.add_files();
+    if (words.size() == 1) offers.add_files();
   } else {
     const auto positionals = command.get_options([](const CLI::Option* o) { return o->get_positional(); });
     if (command.get_name() == "data" && position == 1 && words[1] == "get")

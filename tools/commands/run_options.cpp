@@ -84,7 +84,9 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
   add_count(app, "--retry", runner.retry,
             "try a run that failed up to N times again, from its last finished epoch", 0, 1000)
       ->capture_default_str();
-  app.add_flag("!--no-retry-failed", runner.retry_failed, "leave runs alone that failed in an earlier start");
+  app.add_flag_callback(
+      "--no-retry-failed", [&runner] { runner.retry_failed = false; },
+      "leave runs alone that failed in an earlier start");
   app.add_option("--timeout", runner.timeout, "a run that takes longer has failed; 0: any time")
       ->type_name("SECONDS")
       ->check(seconds_validator())
