@@ -1,5 +1,8 @@
 #include "tools/output.h"
 
+#include <system_error>
+
+#include "core/base/error.h"
 #include "core/base/printable.h"
 #include "runmanager/text/json_output.h"
 
@@ -28,6 +31,16 @@ void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format
   for (const std::string& format_name : table_format_names().all()) {
     CLI::Option* const other = app.get_option_no_throw("--" + format_name);
     if (other != nullptr && other != flag) flag->excludes(other);
+  }
+}
+
+void check_differ(const std::vector<std::filesystem::path>& directories) {
+  std::error_code error;  // what is not there is reported by those who read it
+  for (auto later = directories.begin(); later != directories.end(); ++later) {
+    for (auto earlier = directories.begin(); earlier != later; ++earlier) {
+      if (std::filesystem::equivalent(*earlier, *later, error))
+        throw ConfigError(later->string() + ": is given twice; name each directory once");
+    }
   }
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
@@ -39,5 +41,8 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, Number& value, co
 void add_format_option(CLI::App& app, TableFormat& format);
 /// Adds a flag that says the same as --format `name`. Of such flags one may be given.
 void add_format_flag(CLI::App& app, const std::string& name, TableFormat& format);
+
+/// Throws ConfigError if two of the directories are the same, as their runs would count twice.
+void check_differ(const std::vector<std::filesystem::path>& directories);
 
 }  // namespace sweep

@@ -138,6 +138,8 @@ TEST_F(OwnRuns, AreCompared) {
   }
   EXPECT_THAT(run({"compare", "one", "two", "--by", "sweep"}, 2).out, HasSubstr("No run with "));
   EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
+  for (const char* command : {"compare", "report"})
+    EXPECT_THAT(run({command, "mine", "./mine/"}, 2).err, HasSubstr("./mine/: is given twice")) << command;
 }
 
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {

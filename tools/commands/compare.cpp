@@ -31,6 +31,7 @@ std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
 }
 
 int compare(const CompareOptions& options) {
+  check_differ(options.directories);
   const Comparison comparison = compare_runs(runs_of(options.directories), options.key, options.metric);
   if (options.format == TableFormat::kJson) {
     print_json(comparison_json(comparison));

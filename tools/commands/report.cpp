@@ -19,6 +19,7 @@
 #include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -74,6 +75,7 @@ ReportData follow(const ReportOptions& options, const fs::path& output) {
 }
 
 int report(const ReportOptions& options) {
+  check_differ(options.directories);
   const fs::path output = options.output.empty() ? options.directories.front() / kReportFile : options.output;
   ReportData data = read_report_data(options.directories);
   if (!options.follow) write_file_atomically(output, html_page(data.title, report_model(data, utc_time())));
