@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -209,14 +210,19 @@ std::string to_string(const std::vector<SettingDifference>& differences) {
     if (difference.key.ends_with(".name"))
       replaced.insert(difference.key.substr(0, difference.key.size() - std::string_view(".name").size()));
   }
+  constexpr std::size_t kMaxShown = 5;  // of an object: another network differs in each layer
+  std::map<std::string, std::size_t> counts;
   std::string text;
   for (const SettingDifference& difference : differences) {
     const std::string object = difference.key.substr(0, difference.key.find('.'));
     if (replaced.contains(object) && !difference.key.ends_with(".name")) continue;
+    if (++counts[object] > kMaxShown) continue;
     if (!text.empty()) text += ", ";
     text += fmt::format("{}: {} -> {}", difference.key, difference.before, difference.now);
     if (!difference.why.empty()) text += fmt::format(" ({})", difference.why);
   }
+  for (const auto& [object, count] : counts)
+    if (count > kMaxShown) text += fmt::format(", {} more of {}", count - kMaxShown, object);
   return text;
 }
 

@@ -41,6 +41,18 @@ TEST_F(Parallel, DoesNotChangeWhatARunIs) {
   EXPECT_FALSE(differences(plain, identity(R"("lr": 0.1, "accumulate": 2)")).empty());
 }
 
+TEST_F(RunIdentity, AnotherNetworkIsToldWithoutEveryArgumentOfItsLayers) {
+  const auto identity = [](const char* layers) {
+    return identity_of({{"lr", 0.1}, {"network", {{"layers", nlohmann::json::parse(layers)}}}}, "cpu",
+                       nullptr);
+  };
+  EXPECT_EQ(to_string(differences(identity("[1, 2, 3, 4, 5]"), identity("[0, 0, 0, 0, 0]"))),
+            "network.layers[0]: 1 -> 0, network.layers[1]: 2 -> 0, network.layers[2]: 3 -> 0, "
+            "network.layers[3]: 4 -> 0, network.layers[4]: 5 -> 0");
+  EXPECT_THAT(to_string(differences(identity("[1, 2, 3, 4, 5, 6, 7]"), identity("[0, 0, 0, 0, 0, 0, 0]"))),
+              EndsWith("network.layers[4]: 5 -> 0, 2 more of network"));
+}
+
 // Records of earlier versions have keys that there are no more.
 TEST_F(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
   const auto now = folder.load(SweepFolder::with(R"("precision": "fp32")")).runs.at(0).resolved.json();
