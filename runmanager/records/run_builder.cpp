@@ -29,7 +29,7 @@ std::vector<Run> RunBuilder::get_runs(const std::vector<Axis>& params) {
   std::set<std::string> keys;
   for (const auto& [key, values] : params) {
     if (values.empty()) throw ConfigError(fmt::format("\"{}\" has no values", key));
-    if (!keys.insert(key).second) throw ConfigError(fmt::format("\"{}\" stands twice in the params", key));
+    if (!keys.insert(key).second) throw ConfigError(fmt::format("\"{}\" is given twice in the params", key));
     std::vector<Run> longer;
     longer.reserve(runs.size() * values.size());
     for (const Run& run : runs) {
