@@ -111,10 +111,17 @@ const DataFormat& choose_format(std::string_view name, std::span<const fs::path>
   if (recognised != nullptr) return *recognised;
   if (const std::string reason = why_without_data(paths.front()); !reason.empty())
     refuse(paths.front(), "{}", reason);
-  std::string known;
+  std::string known, inner, ignored;
   for (const DataFormat& row : kFormats)
     known += fmt::format("{}{}, {}", known.empty() ? "" : "; ", row.name, row.description);
-  refuse(paths.front(), "its format is not recognised. Known are: {}", known);
+  // Archives often have a folder around all others.
+  for (const std::string& folder : visible_names(paths.front(), ignored)) {
+    std::error_code error;
+    const fs::path path = paths.front() / folder;
+    const DataFormat* row = fs::is_directory(path, error) ? recognise_format(path) : nullptr;
+    if (row != nullptr) inner = fmt::format(", but that of {} in it is: {}", quoted_name(folder), row->name);
+  }
+  refuse(paths.front(), "its format is not recognised{}. Known are: {}", inner, known);
 }
 
 }  // namespace sweep

@@ -72,6 +72,10 @@ TEST_F(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
               HasSubstr(path + ": its format is not recognised. Known are: idx, a folder with"));
+  directory.write("unpacked/arrays/x.npy", npy_file("|u1", "(1,)", "a"));
+  EXPECT_THAT(
+      error_of((directory / "unpacked").string()),
+      HasSubstr("unpacked: its format is not recognised, but that of \"arrays\" in it is: npy. Known"));
   EXPECT_EQ(error_of(directory.write("empty", "").string()), (directory / "empty: is empty").string());
   fs::create_directories(directory / "folder");
   EXPECT_EQ(error_of((directory / "folder").string()), (directory / "folder: is an empty folder").string());
