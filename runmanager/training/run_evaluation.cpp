@@ -28,10 +28,13 @@ std::pair<Subset, std::string_view> shown_samples(const Dataset& data) {
       fmt::format("diverged at epoch {}{}; try a smaller lr than {}", place.epoch, what, place.lr));
 }
 
+// Without the sign of NaN, which fmt would write.
+double shown_loss(double loss) { return std::isnan(loss) ? std::abs(loss) : loss; }
+
 void check_evaluation_loss(const Totals& totals, std::string_view part, const TrainingPlace& place) {
   if (std::isfinite(totals.loss)) return;
-  throw_diverged(place,
-                 fmt::format(": the {} loss is {}", part, totals.loss / static_cast<double>(totals.samples)));
+  throw_diverged(place, fmt::format(": the {} loss is {}", part,
+                                    shown_loss(totals.loss / static_cast<double>(totals.samples))));
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ void check_training_loss(const Totals& totals, const TrainingPlace& place) {
   const std::string batches = place.end - place.begin == 1
                                   ? fmt::format("batch {}", place.end)
                                   : fmt::format("one of batches {} to {}", place.begin + 1, place.end);
-  throw_diverged(place, fmt::format(", {}: the loss is {}", batches, totals.loss));
+  throw_diverged(place, fmt::format(", {}: the loss is {}", batches, shown_loss(totals.loss)));
 }
 
 void check_weights(const Weights& weights, const TrainingPlace& place) {

@@ -1,7 +1,8 @@
-// The profile of the graph that a sweep with the CPU's engine leaves.
+// The profile of the graph that a sweep with the CPU's engine leaves, and how it ends if it diverges.
 
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"
+#include "runmanager/training/run_evaluation.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 
@@ -59,6 +60,14 @@ TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
           << name;
     EXPECT_EQ(with.runs[i].epochs.back()["loss"], without.runs[i].epochs.back()["loss"]);
   }
+}
+
+TEST(CheckTrainingLoss, NamesTheBatchAndLeavesOutTheSignOfNaN) {
+  Totals totals;
+  totals.loss = std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0);
+  EXPECT_EQ(test::message_of<DivergedError>(
+                [&] { check_training_loss(totals, {.epoch = 2, .begin = 4, .end = 5, .lr = 0.5}); }),
+            "diverged at epoch 2, batch 5: the loss is nan; try a smaller lr than 0.5");
 }
 
 }  // namespace sweep::real_training_test
