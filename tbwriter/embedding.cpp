@@ -45,14 +45,17 @@ std::string tensor_tsv(std::span<const float> points, std::size_t dimensions) {
 std::string labels_tsv(const EmbeddingLabels& labels) {
   std::string text;
   const auto add_row = [&](const std::vector<std::string>& row) {
+    std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       std::string cell = valid_utf8(row[i]);
       for (char& c : cell) {
         if (c == '\t' || c == '\n' || c == '\r') c = ' ';
       }
-      text += (i > 0 ? "\t" : "") + cell;
+      line += (i > 0 ? "\t" : "") + cell;
     }
-    text += "\n";
+    // The projector skips a blank line, and has one label too few for its points. This has no width.
+    if (line.find_first_not_of(" \t\v\f") == std::string::npos) line.insert(0, "\u200b");
+    text += line + "\n";
   };
   if (labels.header.size() >= 2)
     add_row(labels.header);  // With a single column, the projector would take the header for a label.

@@ -66,7 +66,7 @@ TEST_F(SummaryWriterMisuse, KeepsEmbeddingsThatSeveralThreadsAddAndThatHaveSimil
 TEST_F(SummaryWriterMisuse, ReplacesEmbeddingsOfTheSameTagAndStep) {
   SummaryWriter writer(run);
   const float points[] = {1, 2, 3, 4};
-  const EmbeddingLabels labels = {.rows = {{"one"}, {"two"}}};
+  const EmbeddingLabels labels = {.rows = {{" "}, {"two"}}};
   const std::uint8_t pixels[2] = {};
   const EmbeddingPictures pictures = {pixels, {.count = 2, .channels = 1, .height = 1, .width = 1}};
   writer.add_embedding("first", points, 2);
@@ -80,6 +80,8 @@ TEST_F(SummaryWriterMisuse, ReplacesEmbeddingsOfTheSameTagAndStep) {
   EXPECT_EQ(read_file(run / "projector_config.pbtxt"), entry("first") + "}\n" + entry("last") + "}\n" +
                                                            entry("tag") +
                                                            "  metadata_path: \"tag/0/metadata.tsv\"\n}\n");
+  EXPECT_EQ(read_file(run / "tag/0/metadata.tsv"), "\u200b \ntwo\n")
+      << "no blank line, which TensorBoard skips";
 }
 
 TEST_F(SummaryWriterMisuse, SaysThatTheProjectorsFileCannotBeRead) {
