@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "tbwriter/summary_writer_state.h"
@@ -242,6 +243,9 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
   constexpr int kVertex = 1, kFace = 2, kColor = 3;
   const int components =
       1 << kVertex | (mesh.faces.empty() ? 0 : 1 << kFace) | (mesh.colors.empty() ? 0 : 1 << kColor);
+  // One event: a part alone could not be shown, nor could parts of different times.
+  std::deque<std::string> texts;  // that the points refer to
+  std::vector<Point> points;
   const auto add = [&](const char* suffix, int content_type, const Values& values) {
     const auto count = static_cast<std::int64_t>(count_values(values));
     if (count == 0) return;
@@ -252,12 +256,15 @@ void SummaryWriter::add_mesh(std::string_view tag, const Mesh& mesh, std::int64_
         .text(5, mesh.config)
         .packed(6, std::span<const std::int64_t>(shape))
         .integer(7, components);
-    state_->add(std::string(tag) + suffix, kMesh, encode_tensor(values, shape), step, details,
-                content.take());
+    points.push_back({.tag = texts.emplace_back(std::string(tag) + suffix),
+                      .kind = &kMesh,
+                      .message = texts.emplace_back(encode_tensor(values, shape)),
+                      .plugin_content = texts.emplace_back(content.take())});
   };
   add("_VERTEX", kVertex, mesh.vertices);
   add("_FACE", kFace, mesh.faces);
   add("_COLOR", kColor, mesh.colors);
+  state_->add(points, step, details);
 }
 
 void SummaryWriter::add_tensor(std::string_view tag, const Values& values,

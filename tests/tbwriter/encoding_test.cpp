@@ -81,8 +81,9 @@ TEST(EncodeMeshContent, HasShapeAndComponents) {
   const float corners[9] = {};
   const std::int32_t faces[12] = {};
   const Mesh mesh{.vertices = corners, .faces = faces, .config = "{}"};
-  expect_encoded<proto::MeshPluginData>(
-      content_of([&](SummaryWriter& writer) { writer.add_mesh("m", mesh); }), R"(
+  const auto event = event_of([&](SummaryWriter& writer) { writer.add_mesh("m", mesh); });
+  ASSERT_EQ(event.summary().value_size(), 2);
+  expect_encoded<proto::MeshPluginData>(event.summary().value(1).metadata().plugin_data().content(), R"(
       name: "m" content_type: FACE json_config: "{}" shape: [1, 4, 3] components: 6)");
 }
 

@@ -176,6 +176,12 @@ TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndGoesOn) {
       {[&](SummaryWriter& writer) { writer.add_scalar("s", 1, 1, {.wall_time = kNan}); }, "not a finite"},
       {[](SummaryWriter& writer) { writer.add_text("t", std::string(64 << 20, 'x')); }, "than 64 MiB"},
       {[&](SummaryWriter& writer) { writer.add_scalar_batch(points); }, "a tag is empty"},
+      {[&](SummaryWriter& writer) {
+         const float corners[] = {0, 0, 0};
+         const std::int32_t faces[] = {0, 0, 0};
+         writer.add_mesh("m", {.vertices = corners, .faces = faces});
+       },
+       "\"m_FACE\" is a scalar"},
       {sound(8000, 4), "6 samples, which are no whole frames"},
       {sound(0, 1), "needs 1 to 65535 channels and 1 to 10000000 samples"},
       {sound(8000, 65536), "has 65536 channels at 8000"},
@@ -214,12 +220,13 @@ TEST_F(SummaryWriterMisuse, RefusesWhatTensorBoardCouldNotShowAndGoesOn) {
        "4 tags, but needs 3 for every line"}};
   SummaryWriter writer(run);
   writer.add_scalar("s", 1, 0);
+  writer.add_scalar("m_FACE", 1, 0);
   for (const auto& [call, message] : calls)
     EXPECT_THAT(message_of<UsageError>([&, &refused = call] { refused(writer); }), HasSubstr(message));
   writer.add_scalar("s", 2, 1);
   writer.close();
-  EXPECT_EQ(read_run(run).size(), 4u);
-  EXPECT_THAT(tags_of(read_run(run)), ElementsAre("s"));
+  EXPECT_EQ(read_run(run).size(), 5u);
+  EXPECT_THAT(tags_of(read_run(run)), UnorderedElementsAre("s", "m_FACE"));
 }
 
 TEST_F(SummaryWriterMisuse, TakesTimesThatMeanNeverAndAQueueWithoutRoom) {
