@@ -355,11 +355,14 @@ time.sleep(100)
     def test_changes_since_the_commit_are_kept_with_each_run(self):
         for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
             self.git(*words)
+        for setting in (["color.ui", "always"], ["diff.noprefix", "true"], ["diff.external", "echo"]):
+            self.git("config", *setting)
         with (self.folder / "train.py").open("a") as file:
             file.write("# changed\n")
         self.run_of("sh", "-c", "test -e again", params={"x": [1]}, code=1)
         changes = self.folder / "runs/s/x=1/git.diff"
         self.assertIn("+# changed\n", changes.read_text())
+        self.git("apply", "-R", "--check", str(changes))
         self.git("checkout", "-q", "train.py")
         (self.folder / "again").touch()
         self.sweep("s.json")
