@@ -44,11 +44,11 @@ void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpe
   fs::remove(run / kChangesFile, ignored);
   if (!record.provenance.value("/git/changed"_json_pointer, false)) return;
   // Whatever the person's settings of git are, "git apply" has to understand it.
-  std::string changes =
-      run_command({"git", "-C", spec.cwd.string(), "-c", "diff.relative=false", "diff", "--no-color",
-                   "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "HEAD"},
-                  [] { return true; })
-          .out;
+  std::string changes = run_command({"git", "--no-optional-locks", "-C", spec.cwd.string(), "-c",
+                                     "diff.relative=false", "diff", "--no-color", "--no-ext-diff",
+                                     "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "HEAD"},
+                                    [] { return true; })
+                            .out;
   if (changes.size() > kMost) changes.replace(kMost, std::string::npos, "\n[... the rest is left out ...]\n");
   write_file_atomically(run / kChangesFile, changes, Survives::kKill);
 }

@@ -90,7 +90,8 @@ std::optional<std::string> problem_of(const CommandSpec& spec) {
 // The commit of the directory, and whether files differ from it; null outside of git.
 Json git_state(const std::string& directory) {
   const auto git = [&directory](std::vector<std::string> words) {
-    words.insert(words.begin(), {"git", "-C", directory});
+    // Takes no lock that would be in the way of what the person does there meanwhile.
+    words.insert(words.begin(), {"git", "--no-optional-locks", "-C", directory});
     return run_command(words, [] { return true; });
   };
   CommandResult commit = git({"rev-parse", "HEAD"});
