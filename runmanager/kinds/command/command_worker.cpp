@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -37,8 +38,10 @@ constexpr double kSecondsToStop = 1;  // from the end of a program by a signal u
 // That of a program which has ended by itself.
 RunEnding ending_of(const std::string& program, const ProcessEnd& end) {
   if (end.kind == ProcessEnd::Kind::kNotStarted)
-    return {.error = fmt::format("{} could not be started{}: {}", program,
-                                 end.cwd ? " in its working directory" : "", std::strerror(end.value))};
+    return {.error = fmt::format(
+                "{} could not be started{}: {}{}", program, end.cwd ? " in its working directory" : "",
+                std::strerror(end.value),
+                end.value == ENOENT && !end.cwd ? ", or not the interpreter in its first line" : "")};
   if (end.kind != ProcessEnd::Kind::kExit)
     return {.error = fmt::format("{} was {}", program, killed_by(end.value))};
   if (end.value == 0) return {.status = RunStatus::kCompleted};

@@ -139,6 +139,10 @@ with open("spans", "a") as file:
             self.assertEqual(record["status"], "failed")
             self.assertIn(text, record["error"])
             self.assertIn("some output", record["error"])
+        (self.folder / "script").write_text("#!/bin/sh\r\n")  # with line ends of Windows
+        (self.folder / "script").chmod(0o755)
+        error = self.run_of("./script", code=1)["error"]
+        self.assertIn("could not be started: No such file or directory, or not the interpreter in its first line", error)
 
     def test_failed_runs_are_tried_again_and_others_go_on(self):
         self.sweep("x=1,2", "--retry", "1", "--name", "s", "--", "sh", "-c",
