@@ -74,8 +74,12 @@ void replace_help(std::vector<std::string>& words) {
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return;
-  if (word.find('=') != std::string::npos && word.find('.') == std::string::npos) {
-    throw ConfigError("a sweep file is needed in front of " + word + ": sweep SWEEP.json " + word);
+  const std::size_t equals = word.find('=');
+  if (equals != std::string::npos && word.find('/') > equals && !word.ends_with(".json")) {
+    throw ConfigError(
+        fmt::format("a sweep file is needed in front of {0}: sweep SWEEP.json {0}; or a program after "
+                    "it: sweep {0} -- PROGRAM",
+                    word));
   }
   if (word.find_first_of("./=") != std::string::npos) return;  // A path: reading it reports the error.
   throw ConfigError(fmt::format("{}: no such file, and no command: {}{}", word, fmt::join(commands, ", "),
