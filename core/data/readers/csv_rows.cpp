@@ -43,6 +43,7 @@ CsvRows::CsvRows(ByteSource source, std::optional<TextEncoding> encoding)
 }
 
 bool CsvRows::next() {
+  const auto is_plain = [this](char c) { return c != separator_ && c != '\n' && c != '\r' && c != '\0'; };
   count_ = 0;
   while (peek() == '\n' || peek() == '\r') end_line();
   if (peek() == kEnd) return false;
@@ -55,7 +56,10 @@ bool CsvRows::next() {
     while (c != kEnd && c != separator_ && c != '\n' && c != '\r') {
       if (quoted) refuse(place_.text(), "field {} goes on after its closing quote", count_);
       append(field, c);
-      ++position_;
+      const std::size_t first = ++position_,
+                        end = std::min(buffer_.size(), first + kMaxFieldBytes - field.size());
+      while (position_ < end && is_plain(buffer_[position_])) ++position_;
+      field.append(buffer_, first, position_ - first);
       c = peek();
     }
     if (c == separator_) {
