@@ -199,8 +199,8 @@ void note_untrained_classes(const TensorDataset& train, std::span<const std::uin
   const bool were_there = std::ranges::any_of(
       train.labels(), [&](std::int32_t label) { return !is_trained[static_cast<std::size_t>(label)]; });
   dataset.notes.push_back(fmt::format(
-      "\"{}\": no sample is {} to train on of the classes {}{}", dataset.name, were_there ? "left" : "there",
-      listed_names(untrained, 20),
+      "\"{}\": {} to train on of the classes {}{}", dataset.name,
+      were_there ? "no sample is left" : "there is no sample", listed_names(untrained, 20),
       were_there && can_stratify ? "; \"split\": \"stratified\" takes the same part of every class" : ""));
 }
 

@@ -248,7 +248,7 @@ TEST(SplitSamples, NotesClassesThatNothingIsLeftOf) {
   DataArrays four_classes = sorted_samples();
   four_classes.class_names.emplace_back("d");
   EXPECT_THAT(split(four_classes, with_sizes(5, 0.0), SplitMethod::kEnd).notes,
-              ElementsAre("\"mine\": no sample is there to train on of the classes \"d\""));
+              ElementsAre("\"mine\": there is no sample to train on of the classes \"d\""));
 }
 
 TEST(SplitSamples, RefusesAFeatureWithoutAnyValueToTrainOn) {
