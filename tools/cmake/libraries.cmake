@@ -30,8 +30,9 @@ function(sweep_public_headers target)
   set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
 endfunction()
 
-# sweep_install_library(TARGET): after all of its public headers are known.
+# sweep_install_library(TARGET): after all of its public headers are known. It can be part of a shared library.
 function(sweep_install_library target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   get_target_property(sets ${target} INTERFACE_HEADER_SETS)
   set(file_sets "")
   foreach(set IN LISTS sets)
