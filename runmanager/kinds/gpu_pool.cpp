@@ -34,8 +34,9 @@ std::vector<std::string> visible_gpus(const char* variable, const fs::path& root
   for (const std::string_view part : split(variable, ',')) {
     std::string name(part);
     std::erase(name, ' ');
-    // CUDA ignores what follows the first name of no GPU; -1 is the usual one.
-    if (name.empty() || name.starts_with('-') || name == "NoDevFiles") break;
+    const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+    // CUDA ignores what follows the first name of no GPU, such as -1 or none.
+    if (!is_number && !name.starts_with("GPU-") && !name.starts_with("MIG-")) break;
     if (std::ranges::find(gpus, name) == gpus.end()) gpus.push_back(std::move(name));
   }
   return gpus;

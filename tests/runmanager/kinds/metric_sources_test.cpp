@@ -226,7 +226,8 @@ TEST(VisibleGpus, AreThoseOfTheVariableUpToTheFirstThatIsNone) {
   EXPECT_THAT(visible_gpus("GPU-8f, MIG-1/2"), ElementsAre("GPU-8f", "MIG-1/2"));
   EXPECT_THAT(visible_gpus("0,-1,2"), ElementsAre("0"));
   EXPECT_THAT(visible_gpus("2,2"), ElementsAre("2"));
-  for (const char* none : {"", "-1", "NoDevFiles", ","}) EXPECT_THAT(visible_gpus(none), IsEmpty()) << none;
+  for (const char* none : {"", "-1", "NoDevFiles", ",", "none", "all", "[0,1]", "cuda:0"})
+    EXPECT_THAT(visible_gpus(none), IsEmpty()) << none;
 }
 
 TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
