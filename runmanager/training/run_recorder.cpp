@@ -80,7 +80,9 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
     earlier_files_ = progress.position.earlier_files.value();
     if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
   } else {
-    tbwriter::lock_directory(directory_);  // throws if another writer has it
+    std::error_code error;
+    std::filesystem::create_directories(directory_, error);  // may have been removed with its events
+    tbwriter::lock_directory(directory_);  // throws if it is not there, or if another writer has it
   }
   remove_temporaries(directory_);
   record_ = new_record(run, options_.provenance, RunStatus::kRunning);

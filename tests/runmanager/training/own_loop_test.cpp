@@ -89,6 +89,12 @@ TEST_F(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   const auto events = tbwriter::read_run(directory.path() / "stopped/lr=0.25");
   EXPECT_EQ(tbwriter::values_of(events, "distance").size(), 4u) << "each epoch once";
   EXPECT_TRUE(stopped.train(4, true)) << "completed runs are kept";
+  ForeignLoop removed(directory.path() / "removed");
+  removed.train(3, false);
+  std::filesystem::remove_all(directory.path() / "removed");
+  removed.train(4, true);
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(directory.path() / "removed/lr=0.25"), "distance").size(),
+            4u);
   EXPECT_EQ(parse_csv(read_file(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
