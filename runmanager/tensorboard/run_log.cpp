@@ -146,7 +146,7 @@ RunLog::RunLog(const std::filesystem::path& directory, Run run, tbwriter::Writer
     : run_(std::move(run)), writer_(directory, without_session_end(std::move(options))) {}
 
 void RunLog::begin(const nlohmann::ordered_json& provenance) {
-  if (has_session()) writer_.add_hparams_start(to_hparams(run_.params, run_.not_swept));
+  if (has_session()) add_own([&] { writer_.add_hparams_start(to_hparams(run_.params, run_.not_swept)); });
   if (!run_.log.text) return;
   nlohmann::ordered_json configuration = {{"run", run_.name}, {"device", run_.device}};
   if (run_.config.is_object()) {
@@ -257,13 +257,14 @@ void RunLog::batch(const Totals& totals, std::int64_t batch, std::string_view na
   const std::string loss = fmt::format("Loss/{}", name), accuracy = fmt::format("Accuracy/{}", name);
   std::vector<tbwriter::ScalarPoint> points = {{loss, totals.loss / samples}};
   if (totals.numbers == 0) points.push_back({accuracy, static_cast<double>(totals.correct) / samples});
-  writer_.add_scalar_batch(points, batch);
+  add_own([&] { writer_.add_scalar_batch(points, batch); });
 }
 
 void RunLog::predictions(const Subset& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part, std::int64_t step,
                          bool by_sigmoid) {
-  if (run_.log.predictions) log_predictions(writer_, samples, outputs, class_names, part, step, by_sigmoid);
+  if (!run_.log.predictions) return;
+  add_own([&] { log_predictions(writer_, samples, outputs, class_names, part, step, by_sigmoid); });
 }
 
 void RunLog::results(const RunRecord& record, std::int64_t step) {

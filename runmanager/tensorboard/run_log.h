@@ -70,8 +70,8 @@ class RunLog {
   /// One point of every per-epoch chart; in a run of a population also Parameters/<key> for each parameter
   /// that is a number. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
-  /// Throws ConfigError, as epoch() and image(), for a tag of another kind of data and for sizes that do not
-  /// match.
+  /// Throws ConfigError, as epoch(), image(), batch() and predictions(), for a tag of another kind of data
+  /// and for sizes that do not match.
   void histogram(std::string_view tag, const tbwriter::Histogram& histogram, std::int64_t step);
   /// Those of the network's parameters, with their tags.
   void histograms(std::span<const std::pair<std::string, tbwriter::Histogram>> named, std::int64_t step);

@@ -120,8 +120,10 @@ void RunManager::resume_run(const Run& run, std::string_view text, const Network
   } catch (const nlohmann::json::exception&) {
     throw DataError(where + " is damaged; want what RunManager::progress() returned");
   }
-  if (progress.record.name != run.name || progress.record.params != run.params)
+  if (progress.record.name != run.name)
     throw DataError(where + " is that of another run, " + progress.record.name);
+  if (progress.record.params != run.params)
+    throw DataError(where + " is that of other parameters, " + to_json(progress.record.params).dump());
   runs_->open_record(run.name, [&](RunRecord& record) {
     runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
                                                     TrainedNetwork{network, loader}, progress, record);
@@ -162,7 +164,7 @@ const std::filesystem::path& RunManager::directory() const { return runs_->optio
 const std::vector<RunRecord>& RunManager::records() const { return runs_->records; }
 
 void RunManager::save(const std::filesystem::path& file) const {
-  if (!file.has_filename())
+  if (const auto name = file.filename(); name.empty() || name == "." || name == "..")
     throw ConfigError("RunManager::save(): want the name of a file, such as \"results\"");
   const RunManagerOptions& options = runs_->options;
   save_results(options.directory / file, runs_->records, options.name, options.keys, Survives::kPowerCut);

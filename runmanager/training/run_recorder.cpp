@@ -154,7 +154,7 @@ void RunRecorder::inherit(const RunRecord& parent) {
 }
 
 RunPosition RunRecorder::position(std::int64_t batches) const {
-  if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
+  if (epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
   RunPosition reached{position.file, position.bytes, batches};
   if (options_.shared) reached.earlier_files = earlier_files_;

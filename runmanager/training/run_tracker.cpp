@@ -17,11 +17,14 @@ void check_count(const char* call, std::int64_t samples) {
   if (samples < 0) throw ConfigError(fmt::format("{}: got {} samples, want 0 or more", call, samples));
 }
 
-// A scalar of that tag would keep the run from ending well.
-void check_own_tag(const char* call, std::string_view tag) {
-  if (tag != kStatusTag && tag != kMetricsTag) return;
-  throw ConfigError(fmt::format(
-      "{}: \"{}\" is what a text is called that the run writes at its end; use another name", call, tag));
+// Another kind of data of that tag would keep the run from ending well.
+void check_own_tag(const char* call, std::string_view tag, bool is_scalar) {
+  const bool is_of_text = tag == kStatusTag || tag == kMetricsTag;
+  const Metric* const metric = is_scalar ? nullptr : metric_tagged(tag);
+  if (!is_of_text && (metric == nullptr || metric->part != MetricPart::kTest)) return;
+  throw ConfigError(
+      fmt::format("{}: \"{}\" is what a {} is called that the run writes at its end; use another name", call,
+                  tag, is_of_text ? "text" : "scalar"));
 }
 
 void check_labels(std::span<const std::int32_t> labels, std::size_t columns) {
@@ -135,7 +138,7 @@ void RunTracker::track_num_correct(std::span<const float> outputs, const Batch& 
 void RunTracker::track_epoch_metric(std::string_view name, double value) {
   if (name.empty()) throw ConfigError("track_epoch_metric: a metric needs a name");
   if (name == "epoch") throw ConfigError("track_epoch_metric: \"epoch\" is the number of each epoch");
-  check_own_tag("track_epoch_metric", name);
+  check_own_tag("track_epoch_metric", name, true);
   epoch("track_epoch_metric").own_metrics.insert_or_assign(std::string(name), value);
 }
 
@@ -194,13 +197,13 @@ void RunTracker::track_profile(std::span<const LayerProfile> layers, std::int64_
 
 void RunTracker::track_histogram(std::string_view tag, std::span<const float> values) {
   trained_epoch("track_histogram");
-  check_own_tag("track_histogram", tag);
+  check_own_tag("track_histogram", tag, false);
   recorder_->log_->histogram(tag, tbwriter::make_histogram(values), recorder_->next_epoch());
 }
 
 void RunTracker::track_image(std::string_view tag, std::span<const std::uint8_t> pixels, const Shape& shape) {
   trained_epoch("track_image");
-  check_own_tag("track_image", tag);
+  check_own_tag("track_image", tag, false);
   recorder_->log_->image(tag, pixels, shape, recorder_->next_epoch());
 }
 

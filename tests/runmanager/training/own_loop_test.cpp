@@ -131,8 +131,13 @@ TEST_F(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
   EXPECT_THAT([&] { manager.resume_run(run, "{\"record\": 1}"); },
               ThrowsMessage<DataError>(HasSubstr("the progress of lr=0.25")));
+  sweep::Run twice = run;
+  twice.params.push_back(run.params[0]);
+  EXPECT_THAT([&] { manager.begin_run(twice); }, ThrowsMessage<ConfigError>(HasSubstr("lr is given twice")));
   manager.begin_run(run);
+  const std::string progress = manager.progress();
   manager.begin_epoch();
+  EXPECT_THAT([&] { manager.progress(); }, ThrowsMessage<std::logic_error>(HasSubstr("progress() inside")));
   for (const char* name : {"", "epoch", "status"})
     EXPECT_THROW(manager.track_epoch_metric(name, 0.5), ConfigError) << name;
   EXPECT_THROW(manager.track_loss(1, -5), ConfigError);
@@ -140,12 +145,19 @@ TEST_F(OwnTrainingLoop, IsToldWhatItsRunLacks) {
   const std::vector<float> values(3);
   EXPECT_THAT([&] { manager.track_parameters(values, {}); },
               ThrowsMessage<std::logic_error>(HasSubstr("without a network")));
+  EXPECT_THROW(manager.track_histogram("Loss/test", values), ConfigError) << "a scalar at the run's end";
+  manager.track_histogram("Loss/batch", values);
+  EXPECT_THROW(manager.track_batch({.loss = 1, .samples = 1}, 0), ConfigError) << "of another kind";
   const std::vector<std::uint8_t> pixels(8);
   EXPECT_THAT(
       [&] {
         manager.track_image("picture", pixels, {2, 2, 2});
       },
       ThrowsMessage<ShapeError>(HasSubstr("1 or 3 channels")));
+  manager.end_run();
+  twice.params[0].second = 0.5;
+  EXPECT_THAT([&] { manager.resume_run(twice, progress); },
+              ThrowsMessage<DataError>("the progress of lr=0.25 is that of other parameters, {\"lr\":0.25}"));
 }
 
 // What the manager says of an engine on `engine_device` in a run that is to be on `run_device`; "" if it

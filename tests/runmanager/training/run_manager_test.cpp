@@ -287,7 +287,7 @@ TEST_F(RunManagerTest, RefusesRunsWithoutADirectoryOfTheirOwnAndKeepsNoRecordOfT
     EXPECT_THROW(manager.begin_run({.name = name}), ConfigError) << name;
     EXPECT_THROW(manager.keep_completed({.name = name}), ConfigError) << name;
   }
-  EXPECT_THROW(manager.save(""), ConfigError);
+  for (const char* name : {"", ".", ".."}) EXPECT_THROW(manager.save(name), ConfigError) << name;
   std::filesystem::create_directories(manager.directory());
   write_file_atomically(manager.directory() / "taken", "a file where the run's directory would be");
   EXPECT_THROW(manager.begin_run({.name = "taken"}), IoError);
