@@ -96,12 +96,18 @@ bool BatchFeed::is_resident(const std::shared_ptr<const TensorDataset>& set) con
   return std::any_of(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
 }
 
-bool BatchFeed::should_be_resident(const TensorDataset& set) const {
-  if (placement_ != Placement::kAuto) return placement_ == Placement::kDevice;
+bool BatchFeed::allocate(ResidentSet& set, std::size_t samples, std::size_t targets) const {
   // The rest of the memory is for graphs, libraries and other processes.
-  const std::size_t samples = fed_.samples ? bytes_of(set.samples).size() : 0,
-                    targets = fed_.targets ? bytes_of(set.targets).size() : 0;
-  return samples + targets <= free_memory() / 10 * 9;
+  if (placement_ == Placement::kAuto && samples + targets > free_memory() / 10 * 9) return false;
+  const std::string purpose = "the data set (\"dataset.placement\" \"host\" needs none for it)";
+  try {
+    set.samples = Array<std::byte>(samples, purpose);
+    set.targets = Array<std::byte>(targets, purpose);
+  } catch (const DeviceError&) {
+    if (placement_ == Placement::kDevice) throw;
+    return false;  // Another process has taken the memory meanwhile.
+  }
+  return true;
 }
 
 bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const TensorDataset>& set) {
@@ -121,26 +127,26 @@ bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const Tensor
     stream.wait();  // steps on the stream may still read the set that goes
     sets_.pop_back();
   }
-  if (!should_be_resident(*set)) {
+  const std::span<const std::byte> none, samples = fed_.samples ? bytes_of(set->samples) : none,
+                                         targets = fed_.targets ? bytes_of(set->targets) : none;
+  ResidentSet resident{set, {}, {}};
+  if (!allocate(resident, samples.size(), targets.size())) {
     not_resident_.push_back(set);
     return false;
   }
-  const std::string purpose = "the data set (\"dataset.placement\" \"host\" needs none for it)";
   // `file`: that the values lie in, or null. One that is larger than memory is read in large pieces.
-  const auto copied = [&](std::span<const std::byte> values, const MappedFile* file = nullptr) {
+  const auto copy = [&](std::span<const std::byte> values, const Array<std::byte>& to,
+                        const MappedFile* file = nullptr) {
     constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
-    Array<std::byte> array(values.size(), purpose);
     for (std::size_t begin = 0; begin < values.size(); begin += kPieceBytes) {
       const auto piece = values.subspan(begin, std::min(kPieceBytes, values.size() - begin));
       if (file != nullptr)
         file->will_need({reinterpret_cast<const std::uint8_t*>(piece.data()), piece.size()});
-      stream.upload(array.data() + begin, piece.data(), piece.size());
+      stream.upload(to.data() + begin, piece.data(), piece.size());
     }
-    return array;
   };
-  ResidentSet resident{set, {}, {}};
-  if (fed_.samples) resident.samples = copied(bytes_of(set->samples), set->file.get());
-  if (fed_.targets) resident.targets = copied(bytes_of(set->targets));
+  copy(samples, resident.samples, set->file.get());
+  copy(targets, resident.targets);
   sets_.push_front(std::move(resident));
   return true;
 }

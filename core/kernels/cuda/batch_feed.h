@@ -78,7 +78,8 @@ class BatchFeed {
   RowBytes row_bytes(const SampleSpan& samples, const TargetSpan& targets) const;
   std::size_t targets_offset(const RowBytes& bytes) const;
   void allocate_staging(Stream& stream, const RowBytes& bytes);
-  bool should_be_resident(const TensorDataset& set) const;
+  /// Allocates so many bytes for a set. Returns false if it is to stay on the host.
+  bool allocate(ResidentSet& set, std::size_t samples, std::size_t targets) const;
   void stage(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
 
   const int max_steps_;

@@ -114,6 +114,11 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
     EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
   }
   {
+    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
+    cudart::fail("cudaMalloc", cudart::CallError::kMemoryAllocation);
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "another process was faster";
+  }
+  {
     const auto [engine, samples] = engine_and_large_set(Placement::kDevice, kTooLittle);
     const auto prepare = [&e = engine, &s = samples] { e->prepare(s, {}); };
     EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(
