@@ -35,6 +35,26 @@ std::size_t total_trials(const SearchSpec& search, int epochs) {
   return search_brackets(search, 0, epochs).back().end_trial();
 }
 
+nlohmann::ordered_json with_goals(nlohmann::ordered_json part, const nlohmann::ordered_json& file) {
+  using Json = nlohmann::ordered_json;
+  if (!file.is_object() || !file.contains("command") || !part.is_object()) return part;
+  const Json objective = file.value("objective", Json("loss"));
+  if (!objective.is_string()) return part;
+  if (!part.contains("metric")) part["metric"] = objective;
+  if (part.contains("mode") || !file.contains("mode")) return part;
+  const auto mode_of = [&](const Json& name) -> Json {
+    if (!name.is_string()) return nullptr;
+    const Metric& metric = metric_called(name.get<std::string>());
+    if (&metric == &metric_called(objective.get<std::string>())) return file["mode"];
+    return metric.larger_is_better ? "max" : "min";
+  };
+  const Json metric = part["metric"];
+  Json& mode = part["mode"] = metric.is_array() ? Json::array() : mode_of(metric);
+  if (metric.is_array())
+    for (const Json& name : metric) mode.push_back(mode_of(name));
+  return part;
+}
+
 Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain) {
   return {domain,
           {.seed = search.seed,

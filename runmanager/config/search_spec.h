@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,6 +95,10 @@ std::vector<Halving> search_brackets(const SearchSpec& search, std::size_t trial
 std::size_t total_trials(const SearchSpec& search, int epochs);
 /// How many points are drawn before the first result is known.
 std::size_t points_at_start(const SearchSpec& search, int epochs);
+
+/// `part`, the "search" or "stop" of a sweep file, which by itself goes by the "objective" and the "mode" of
+/// a person's own program.
+nlohmann::ordered_json with_goals(nlohmann::ordered_json part, const nlohmann::ordered_json& file);
 
 /// What proposes the points of the search.
 Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain);

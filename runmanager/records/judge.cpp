@@ -19,7 +19,7 @@ Goals recorded_goals(const nlohmann::ordered_json& sweep) {
   if (!sweep.is_object()) return {};
   const auto search = sweep.find("search");
   const bool has_search = search != sweep.end() && search->is_object();
-  const nlohmann::ordered_json& object = has_search ? *search : sweep;
+  const nlohmann::ordered_json object = has_search ? with_goals(*search, sweep) : sweep;
   // The texts of a list, or the one that is there.
   const auto texts = [&object](const char* key) {
     std::vector<std::string> found;
@@ -31,7 +31,7 @@ Goals recorded_goals(const nlohmann::ordered_json& sweep) {
     return found;
   };
   std::vector<std::string> names = texts(has_search ? "metric" : "objective");
-  if (has_search && names.empty()) names = {sweep.contains("command") ? "loss" : "Loss/validation"};
+  if (has_search && names.empty()) names = {"Loss/validation"};
   const std::vector<std::string> modes = texts("mode");
   if (names.empty() && !modes.empty()) return {Goal{.largest_is_best = modes[0] == "max"}};
   Goals goals;

@@ -106,7 +106,8 @@ std::span<const Setting> command_settings() {
             pattern(), {},
             "metric and regular expression, whose first group is a value of it in a line of the output; a "
             "group (?<step>...) is its step"),
-        metric_name("objective", "the metric that runs are judged by"),
+        metric_name("objective",
+                    "the metric that runs are judged by, also by a search or stop without its own"),
         choice("mode", {"min", "max"}, std::nullopt,
                "which value of the objective is the best, or of the metric that is taken without one"),
         choice("flags", {"dashes", "underscores"}, "dashes",

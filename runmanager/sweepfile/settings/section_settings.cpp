@@ -9,6 +9,7 @@
 #include "core/engine/parallel.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/config/search_spec.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
@@ -39,6 +40,14 @@ Json complete_mode(const Setting& row, const Given& given) {
   Json modes = Json::array();
   for (const Json& name : metric) modes.push_back(best_of(name));
   return modes;
+}
+
+// What is judged by a metric and does not say which one.
+Json complete_judged(const Setting& row, const Given& given) {
+  if (!given.value->is_object()) return complete_plain(row, given);
+  JsonDocument part(given.value);
+  part.json = with_goals(std::move(part.json), *given.object);
+  return complete_plain(row, {part, given.object, given.before, given.context, given.problems});
 }
 
 Json complete_metrics(const Setting& row, const Given& given) {
@@ -144,7 +153,7 @@ Setting rows::stop(bool is_of_program) {
                 "whether test and predictions are those of the best epoch's weights instead of the last's"));
   Setting row = object("stop", "early stopping: when a run ends before its last epoch", std::move(keys));
   if (is_of_program) row.definition = "program_stop";
-  return std::move(row).if_given();
+  return std::move(row).completed_by(complete_judged).if_given();
 }
 
 Setting rows::search(bool is_of_program) {
@@ -203,7 +212,7 @@ Setting rows::search(bool is_of_program) {
   Setting row =
       object("search", "which points are trained, for how long, and when the search ends", std::move(keys));
   if (is_of_program) row.definition = "program_search";
-  return std::move(row).not_swept();
+  return std::move(row).completed_by(complete_judged).not_swept();
 }
 
 Setting rows::log() {

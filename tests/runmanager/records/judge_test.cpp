@@ -96,6 +96,20 @@ TEST(Goals, AModeAloneIsThatOfTheMetricTakenByDefault) {
   EXPECT_EQ(best_run(runs, default_goals(runs)), 0u);
 }
 
+TEST(Goals, ASearchWithoutItsOwnGoesByTheObjectiveOfAProgram) {
+  nlohmann::ordered_json file = {
+      {"command", {"true"}}, {"objective", "own"}, {"mode", "max"}, {"search", {{"method", "tpe"}}}};
+  EXPECT_EQ(recorded_goals(file), Goals{asked_goal("own", true)});
+  file["search"]["metric"] = {"loss", "own"};
+  EXPECT_EQ(recorded_goals(file), (Goals{asked_goal("loss", false), asked_goal("own", true)}));
+  file["search"] = {{"metric", "own"}, {"mode", "min"}};
+  EXPECT_EQ(recorded_goals(file), Goals{asked_goal("own", false)});
+  file.erase("objective");
+  EXPECT_EQ(recorded_goals(file), Goals{asked_goal("own", false)});
+  file["search"] = {{"method", "tpe"}};
+  EXPECT_EQ(recorded_goals(file), Goals{asked_goal("loss", true)});
+}
+
 TEST(Goals, OfAMetricAreThoseOfTheSweepOrElseTheMetricsOwn) {
   const Goals goals = recorded_goals({{"objective", {"own", "loss"}}, {"mode", {"max", "min"}}});
   EXPECT_EQ(goals, (Goals{asked_goal("own", true), asked_goal("Loss/train", false)}));

@@ -34,6 +34,15 @@ while state["step"] < int(os.environ["SWEEP_UNTIL"]):
 
 
 class CommandSearchTest(ProgramRuns):
+    def test_a_search_and_early_stopping_go_by_the_objective_of_the_file(self):
+        for name, metric in {"own": {}, "named": {"metric": "gain"}}.items():
+            file = self.file(name, search={"method": "halving", "reduction": 2, **metric}, stop={"patience": 1, **metric},
+                             command=["sh", "-c", "for i in 1 2 3 4; do echo gain=$(({x} + i)); sleep 0.3; done"], reports=4,
+                             metrics={"gain": "gain=(.*)"}, objective="gain", mode="max", params={"x": [1, 2, 3, 4]})
+            self.assertIn("★ highest gain: 8", self.sweep(file, "--jobs", "4").stdout)
+            self.assertEqual({run for run, record in self.runs(name).items() if record["status"] == "completed"}, {"x=4"})
+            self.assertIn("★ highest gain: 8", self.sweep("show", f"runs/{name}").stdout)
+
     def test_searches_choose_and_prune_trials_by_its_metrics(self):
         command = ["python3", "train.py", "{lr}", "4", "0.3"]
         search = {"method": "tpe", "trials": 4, "metric": "score", "mode": "max"}
