@@ -117,6 +117,7 @@ TEST(ReportHistory, KeepsOverAllAttempts) {
            // Training is reported first, and the validation, which takes a while, after it.
            {"10=3 . 10=a0.5 20=2 . 20=2 . 10=f0.25 5=7", "5=7 10=3,a0.5,f0.25 20=2", "", 0,
             "10=3#1 10=a0.5#1 20=2#2 10=f0.25#1 5=7#1"},
+           {"| 1=1 2=2 3=3 . | 1=1 2=2 3=3", "1=1 2=2 3=3", "1", 0, "1=1#1 2=2#2 3=3#3 |1 1=1#1 2=2#2"},
            {numbered, "1=1 2=1 3=1 4=1", "3", 0,
             "1=1#1 2=1#2 3=1#3 4=1#4 5=1#5 6=1#6 7=1#7 |3 3=1#3 4=1#4 1=1#1 2=1#2 3=1#3 4=1#4"}}) {
     SCOPED_TRACE(row.script);
