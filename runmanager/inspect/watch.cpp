@@ -188,6 +188,7 @@ const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, co
     if (run.status == RunStatus::kRunning) live_.active[i + 1] = live_run(run, i + 1);
   }
   live_.ended_work = static_cast<double>(std::ranges::count(ended_, true));
+  if (!std::exchange(has_begun_, true)) live_.earlier_work = live_.ended_work;
   // UTC times of one format sort as texts.
   std::ranges::stable_sort(newly_ended, {}, [&runs](std::size_t i) { return runs[i].ended; });
   live_.ends += newly_ended.size();

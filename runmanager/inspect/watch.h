@@ -34,6 +34,7 @@ class RecordedProgress {
   LiveSweep live_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<bool> ended_;  // by run
+  bool has_begun_ = false;
 };
 
 /// What is known of a sweep from elsewhere than its directory.

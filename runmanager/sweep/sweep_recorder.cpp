@@ -163,12 +163,16 @@ void SweepRecorder::keep_run(std::size_t run, RunRecord record) {
   // Its directory may have another name since.
   record.name = this->record(run).name;
   progress_->keep_runs(1);
+  // UTC times of one format sort as texts.
+  progress_->know_work(run + 1, options_.work_per_epoch * static_cast<double>(record.epochs.size()),
+                       record.ended < started_);
   progress_->consider(record);
   update(run, std::move(record));
 }
 
 void SweepRecorder::add_run(RunRecord record) {
   if (is_final(record) && may_be_unsynced(options_.directory / record.name)) disk_.end_run(record.name);
+  progress_->consider(record);
   records_.push_back(std::move(record));
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runmanager/records/disk_sync.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/results.h"
 #include "runmanager/tensorboard/aggregate.h"
 #include "runmanager/terminal/progress.h"
@@ -42,6 +43,7 @@ struct SweepRecorderOptions {
   bool quiet = false, json = false;  // no progress; progress as JSON
   std::size_t total_runs = 0;        // if more are to be added; 0: those that are there
   double work = 0;                   // see Progress
+  double work_per_epoch = 1;         // of it, on average
   Goals goals = {};                  // see goals_of()
   /// Whether several processes share the sweep. Means are then written by write_means() only, and no progress
   /// file is written.
@@ -119,6 +121,7 @@ class SweepRecorder {
   double next_save_ = 0, next_progress_ = 0;
   SweepCost cost_;
   double begin_ = 0;  // of this start
+  const std::string started_ = utc_time();
   /// When a run began to be trained, and what its record had of earlier times then.
   struct Begin {
     double seconds, run_seconds, logging_seconds;

@@ -71,6 +71,8 @@ class SweepRunner {
   // At once. Where others add trials to the file, only if it has fewer.
   void write_trials();
   void train_runs();
+  // What earlier starts have done of a run, for the time left.
+  void know_work(const ExistingRun& existing, const RunConfig& config);
   void check_directory() const;
   void train_with_others();
   // See SharingOptions.
@@ -117,6 +119,7 @@ class SweepRunner {
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   bool was_stopped_ = false;              // while runs were trained
+  double work_per_epoch_ = 1;             // of the runs' training, on average
   std::size_t kept_trials_ = 0;           // added, and not told yet
   bool lacks_trials_ = false;             // the written file
   double next_write_ = 0;                 // when it may be written again

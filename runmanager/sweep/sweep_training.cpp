@@ -21,15 +21,21 @@
 namespace sweep {
 
 void SweepRunner::train_runs() {
-  double total_work = 0;
   // Training samples times epochs: what the progress display measures the time left by.
-  for (const ScheduledRun& run : runs_) total_work += run.needs.work_per_epoch * run.config->epochs;
-  if (sweep_.search) {
-    // The fraction of the epochs of all known runs that is trained; more than 1 if runs are added.
-    const int epochs = sweep_.runs.front().epochs;
-    total_work *= TrialSchedule(*sweep_.search, sweep_.runs.size(), epochs).total_epochs() /
-                  (static_cast<double>(sweep_.runs.size()) * epochs);
+  double work = 0, epochs = 0;
+  for (const ScheduledRun& run : runs_) {
+    work += run.needs.work_per_epoch * run.config->epochs;
+    epochs += run.config->epochs;
   }
+  if (epochs > 0)
+    work_per_epoch_ = work / epochs;
+  else if (growing_)
+    work_per_epoch_ = kind_->needs(sweep_.runs.front()).work_per_epoch;
+  for (std::size_t i = 0; i < existing_.size(); ++i)
+    if (is_kept(i)) work += work_per_epoch_ * sweep_.runs[i].epochs;
+  if (sweep_.search)
+    work = work_per_epoch_ *
+           TrialSchedule(*sweep_.search, sweep_.runs.size(), sweep_.runs.front().epochs).total_epochs();
   std::size_t failed = 0;  // of the runs that are kept
   for (std::size_t i = 0; i < existing_.size(); ++i)
     failed += is_kept(i) && records_[i].status == RunStatus::kFailed ? 1 : 0;
@@ -43,10 +49,12 @@ void SweepRunner::train_runs() {
           .quiet = options_.quiet,
           .json = options_.json,
           .total_runs = growing_ ? total_trials(*sweep_.search, sweep_.runs.front().epochs) : 0,
-          .work = total_work,
+          .work = work,
+          .work_per_epoch = work_per_epoch_,
           .goals = goals_of(sweep_),
           .shared = options_.join},
       sweep_.runs, std::move(records_));
+  for (std::size_t i = 0; i < existing_.size(); ++i) know_work(existing_[i], sweep_.runs[i]);
   for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
   for (const std::string& change : changes_) recorder_->progress().message(change);
   recorder_->progress().keep_runs(
@@ -70,6 +78,16 @@ void SweepRunner::train_runs() {
   means_ = recorder_->means();
   records_ = recorder_->records();
   recorder_.reset();
+}
+
+void SweepRunner::know_work(const ExistingRun& existing, const RunConfig& config) {
+  const Lineage lineage = lineage_of(config.resolved);
+  const int copied = lineage.empty() ? 0 : lineage.back().until;  // another one's work
+  int epochs = copied;
+  if (existing.fate == RunFate::kKept) epochs = config.epochs;
+  if (existing.fate == RunFate::kContinued) epochs = reached_epoch(*existing.record);
+  recorder_->progress().add_work(work_per_epoch_ * copied);
+  recorder_->progress().know_work(config.index + 1, work_per_epoch_ * epochs, true);
 }
 
 void SweepRunner::check_directory() const {
@@ -216,6 +234,7 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   const RunConfig& added = growing_->runs.emplace_back(std::move(config));
   const ExistingRun existing = make_room_for(added);
   RunRecord record = known_record(existing, added).value_or(new_record(added));
+  know_work(existing, added);
   if (existing.fate == RunFate::kKept) {
     recorder_->add_run(std::move(record));
     ++kept_trials_;

@@ -84,6 +84,7 @@ LiveSweep sweep_from_json(const Json& json, std::string_view where) {
   json.at("kept").get_to(sweep.kept);
   json.at("work").get_to(sweep.work);
   json.at("ended_work").get_to(sweep.ended_work);
+  json.at("earlier_work").get_to(sweep.earlier_work);
   json.at("seconds").get_to(sweep.seconds);
   json.at("ends").get_to(sweep.ends);
   for (const auto& [status, count] : json.at("ended").items())
@@ -140,7 +141,10 @@ double LiveSweep::fraction() const {
   return work > 0 ? std::clamp(done / work, 0.0, 1.0) : 0;
 }
 
-std::optional<double> LiveSweep::seconds_left() const { return time_left(fraction(), seconds); }
+std::optional<double> LiveSweep::seconds_left() const {
+  const double to_do = work - earlier_work;
+  return time_left(to_do > 0 ? (fraction() * work - earlier_work) / to_do : fraction(), seconds);
+}
 
 std::optional<double> LiveSweep::samples_per_second() const {
   std::optional<double> sum;
@@ -210,6 +214,7 @@ Json to_json(const LiveSweep& sweep) {
           {"ends", sweep.ends},
           {"work", sweep.work},
           {"ended_work", sweep.ended_work},
+          {"earlier_work", sweep.earlier_work},
           {"fraction", sweep.fraction()},
           {"seconds", sweep.seconds},
           {"seconds_left", json_number(sweep.seconds_left())},

@@ -58,9 +58,10 @@ struct LiveSweep {
   std::string name;
   std::size_t runs = 0;  // all, finished ones included
   std::size_t kept = 0;  // that an earlier start has finished
-  double work = 0;       // training samples times epochs, over all runs that this start trains
+  double work = 0;       // training samples times epochs, over all runs
   double ended_work =
       0;  // of those that have ended or paused; one that ended early counts whole, unless a search did that
+  double earlier_work = 0;                      // of `work`: what was done before the start
   double seconds = 0;                           // since the start
   std::map<RunStatus, std::size_t> ended = {};  // how many ended in this start, by how they did
   std::size_t ends = 0;                         // how often one ended; a run can end more than once
@@ -73,7 +74,7 @@ struct LiveSweep {
   std::size_t finished() const;
   /// The part of the work that is done, in [0, 1].
   double fraction() const;
-  /// Until the end, at the mean speed so far; nullopt while too little is done to tell.
+  /// Until the end, at the mean speed since the start; nullopt while too little is done to tell.
   std::optional<double> seconds_left() const;
   /// Training samples per second, of all runs together; nullopt while none is known.
   std::optional<double> samples_per_second() const;

@@ -163,6 +163,13 @@ void Progress::keep_runs(std::size_t count) {
   if (count > 0) show_kept(count);
 }
 
+void Progress::know_work(std::size_t number, double work, bool is_earlier) {
+  forget_end(number);
+  ended_[number] = {std::nullopt, work};
+  state_.ended_work += work;
+  if (is_earlier) state_.earlier_work += work;
+}
+
 void Progress::pass_time() { show_change(clock_()); }
 
 const LiveSweep& Progress::state() {

@@ -22,8 +22,8 @@ namespace sweep {
 class Progress {
  public:
   /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
-  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
-  /// trained, from which the time left is estimated.
+  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs, from
+  /// which the time left is estimated.
   Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work);
   virtual ~Progress() = default;
   Progress(const Progress&) = delete;
@@ -39,6 +39,10 @@ class Progress {
   void pause_run(std::size_t number);
   /// Counts `count` runs of an earlier start as finished.
   void keep_runs(std::size_t count);
+  /// `work` of run `number` is done that this start did not do: before it (`is_earlier`), or beside it.
+  void know_work(std::size_t number, double work, bool is_earlier);
+  /// The runs take more `work` than was known.
+  void add_work(double work) { state_.work += work; }
   /// How the best run is chosen from now on; empty before it is called. Completed by default_goals().
   void judge_by(const Goals& goals) { goals_ = goals; }
   /// Includes a run of an earlier start in the choice of the best one.

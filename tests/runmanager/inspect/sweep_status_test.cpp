@@ -84,6 +84,7 @@ TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   EXPECT_THAT(live.latest, ElementsAre(Field(&RunRecord::name, "b"), Field(&RunRecord::name, "a")));
   EXPECT_EQ(live.finished(), 2u);
   EXPECT_DOUBLE_EQ(live.fraction(), 2 / 5.0);
+  EXPECT_EQ(live.earlier_work, 2) << "nobody has seen how long that took";
   ASSERT_EQ(live.active.size(), 1u);
   EXPECT_EQ(live.active.at(3).epochs, 7);
   EXPECT_EQ(live.active.at(3).finished_epochs, 3);
@@ -97,6 +98,7 @@ TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   EXPECT_THAT(progress.update(runs, default_goals(runs)).ended, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
   EXPECT_EQ(live.latest.size(), 3u);
   EXPECT_EQ(live.latest.back().name, "b");
+  EXPECT_EQ(live.earlier_work, 2);
 }
 
 // A sweep of two runs; the second one has not ended.

@@ -366,4 +366,22 @@ TEST(InProcessExecutor, EndsTheSweepIfItsProcessHasLostTheDevice) {
   EXPECT_EQ(problem_after(RunFailure::kError, true), "");
 }
 
+// A search that goes on adds its earlier trials one by one.
+TEST(SweepRecorder, KnowsTheBestAlsoOfRunsThatAreAdded) {
+  TemporaryDirectory directory;
+  SweepRecorder recorder({.directory = directory.path(),
+                          .name = "sweep",
+                          .keys = {},
+                          .clock = [] { return 0.0; },
+                          .terminal = {.write = [](std::string_view) {}}},
+                         {}, {});
+  RunRecord record;
+  record.name = "run";
+  record.status = RunStatus::kCompleted;
+  record.epochs = {EpochRecord(1, {{"loss", 0.5}})};
+  recorder.add_run(record);
+  ASSERT_TRUE(recorder.progress().state().best);
+  EXPECT_EQ(recorder.progress().state().best->name, "run");
+}
+
 }  // namespace sweep::run_scheduler_test

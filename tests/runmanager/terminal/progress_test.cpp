@@ -85,6 +85,25 @@ TEST_F(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
   EXPECT_EQ(state().fraction(), 0.5);
 }
 
+TEST_F(ProgressState, EstimatesTheTimeLeftByWhatThisStartDoes) {
+  progress.know_work(1, 200, true);
+  progress.know_work(2, 50, true);
+  EXPECT_EQ(state().fraction(), 0.625);
+  begin(1, 4, 2);
+  seconds += 10;
+  EXPECT_EQ(state().fraction(), 0.625) << "the same work";
+  EXPECT_EQ(state().seconds_left(), std::nullopt);
+  progress.report(1, EpochRecord{3, {{"loss", 1}}});
+  EXPECT_EQ(state().fraction(), 0.875);
+  EXPECT_NEAR(*state().seconds_left(), 5, 1e-9);
+  progress.add_work(100);
+  EXPECT_NEAR(*state().seconds_left(), 15, 1e-9);
+  progress.know_work(3, 100, false);
+  EXPECT_NEAR(*state().seconds_left(), 2.5, 1e-9) << "others help";
+  end(2, RunStatus::kPruned);
+  EXPECT_EQ(state().fraction(), 0.9) << "pruned by what an earlier start did";
+}
+
 TEST_F(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   RunRecord earlier;
   earlier.name = "earlier";
