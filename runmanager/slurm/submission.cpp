@@ -29,6 +29,9 @@ int this_round() {
   return round == nullptr ? 0 : std::atoi(round);
 }
 
+// Whether the last job finds that somebody has ended it: what it left is not submitted again unasked.
+bool is_given_up(const SlurmTask& task) { return this_round() > 0 && task.state == "CANCELLED"; }
+
 // The runs of each task of an array. They are dealt out one by one, because long runs are neighbours in
 // `runs`. There are four lists for each task that may run at once, or as many as runs_per_task asks for, but
 // no more than `largest`.
@@ -170,15 +173,19 @@ class Submitter {
 
   Submission run(const std::map<SlurmShape, std::vector<std::string>>& runs) {
     submission_.released = jobs_.release_failed_launches();
-    std::map<std::string, std::size_t> live;  // tasks, by the name of their shape
+    std::map<std::string, std::size_t> live, given_up;  // tasks, by the name of their shape
     for (const SlurmJob& job : jobs_.jobs()) {
       std::ranges::copy_if(job.known, std::back_inserter(submission_.held), is_held_by_others);
       if (!job.cancelled) live[job.shape] += job.live();
+      if (!job.cancelled && !job.is_report())  // Later jobs have what earlier ones left.
+        given_up[job.shape] = static_cast<std::size_t>(std::ranges::count_if(job.known, is_given_up));
       if (!job.cancelled && !job.is_report()) submission_.live_tasks += job.live();
       if (job.cancelled && job.live() > 0) ending_ += ":" + job.id;
     }
     for (const auto& [shape, names] : runs) {
-      const std::size_t alive = live[shape_name(shape)];
+      const std::size_t alive = live[shape_name(shape)], ended = given_up[shape_name(shape)];
+      submission_.given_up += ended;
+      if (options_.shared_tasks > 0 && ended > 0) continue;
       if (options_.shared_tasks > 0)
         submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
       else if (const auto open = without_tasks(shape, names); !open.empty())
@@ -189,18 +196,23 @@ class Submitter {
   }
 
  private:
-  // Those of `runs` that are in the list of no task that runs or waits. A task that was cancelled trains no
-  // more.
+  // Those of `runs` that are in the list of no task that runs, waits or is given up. A task that was
+  // cancelled trains no more.
   std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs) {
     std::set<std::string> in_lists;
     for (const SlurmJob& job : jobs_.jobs()) {
-      if (job.cancelled || job.shape != shape_name(shape) || job.live() == 0) continue;
+      if (job.cancelled || job.shape != shape_name(shape)) continue;
       const std::optional<TaskLists> lists = read_task_lists(directory_, job.comment);
-      if (!lists) return {};  // of an earlier version: it trains whatever there is
+      if (!lists && job.live() > 0) return {};  // of an earlier version: it trains whatever there is
+      if (!lists) continue;
       for (const SlurmTask& task : job.known) {
         const auto index = static_cast<std::size_t>(std::strtoul(task.index.c_str(), nullptr, 10));
-        if (is_alive(task.state) && index < lists->size())
-          in_lists.insert((*lists)[index].begin(), (*lists)[index].end());
+        if (index >= lists->size()) continue;
+        const auto& list = (*lists)[index];
+        if (is_alive(task.state) || is_given_up(task))
+          in_lists.insert(list.begin(), list.end());
+        else  // Of jobs with the same run, the last one counts.
+          for (const std::string& run : list) in_lists.erase(run);
       }
     }
     std::erase_if(runs, [&](const std::string& run) { return in_lists.contains(run); });

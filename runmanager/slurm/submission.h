@@ -32,6 +32,7 @@ struct Submission {
   std::size_t live_tasks = 0;   // of earlier submissions, that run or wait
   std::size_t released = 0;     // of these, that Slurm held because a node could not start them
   std::vector<SlurmTask> held;  // of these, held by a person: they wait until they are released
+  std::size_t given_up = 0;     // that scancel has ended: the last job does not submit their runs again
 };
 
 /// Submits an array for the unfinished runs of each shape that no running or waiting task has in its list; a

@@ -91,7 +91,15 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
                              counted(released, "task"), released == 1 ? "was" : "were",
                              released == 1 ? "it" : "them");
   tell_of_held(launched.submission.held);
-  if (launched.submission.jobs.empty())
+  const std::size_t given_up = launched.submission.given_up;
+  if (given_up > 0)
+    std::cerr << fmt::format(
+        "{} ended by scancel: what is left of {} runs is submitted again only by \"{}\".\n",
+        given_up == 1 ? "A task was" : fmt::format("{} tasks were", given_up),
+        given_up == 1 ? "its" : "their", command_on("resume", launched.directory));
+  const bool has_none = launched.submission.jobs.empty();
+  if (has_none && given_up > 0 && launched.submission.live_tasks == 0) return;
+  if (has_none)
     std::cerr << fmt::format("Nothing to submit: {} of it run or wait, which train what is not done.\n",
                              counted(launched.submission.live_tasks, "task"));
   std::cerr << fmt::format("{} to be trained. How far they are: {}\nTo end them: {}\n",

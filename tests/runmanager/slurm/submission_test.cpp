@@ -139,6 +139,26 @@ TEST_F(SubmissionTest, TheLastJobCountsHowOftenItHasSubmitted) {
   EXPECT_THAT(read_file(options_.directory / "slurm/report.sh"), HasSubstr("SWEEP_SLURM_ROUND=3 "));
 }
 
+TEST_F(SubmissionTest, TheLastJobLeavesAloneWhatSomebodyHasEnded) {
+  options_.spec.tasks = 1;
+  submit({{kCpu, 8}});
+  slurm_.set_queue("101|0|CANCELLED|None\n101|1|FAILED|None\n101|2|COMPLETED|None\n101|3|CANCELLED|None\n");
+  {
+    const test::Environment round("SWEEP_SLURM_ROUND", "1");
+    const Submission again = submit({{kCpu, 8}});
+    EXPECT_EQ(again.given_up, 2u);
+    EXPECT_THAT(lists_of(again.jobs.at(0)), ElementsAre(ElementsAre("cpu1"), ElementsAre("cpu2"),
+                                                        ElementsAre("cpu5"), ElementsAre("cpu6")));
+  }
+  EXPECT_THAT(submit({{kCpu, 8}}).jobs, SizeIs(2)) << "a person asks for them";
+  slurm_.set_queue("101|0|CANCELLED|None\n105|0|FAILED|None\n");
+  const test::Environment round("SWEEP_SLURM_ROUND", "2");
+  EXPECT_THAT(lists_of(submit({{kCpu, 1}}).jobs.at(0)), ElementsAre(ElementsAre("cpu0"))) << "lost since";
+  options_.shared_tasks = 4;
+  slurm_.set_queue("107|0|CANCELLED|None\n");
+  EXPECT_THAT(submit({{kCpu, 1}}).jobs, IsEmpty());
+}
+
 TEST_F(SubmissionTest, KnowsNothingIfSlurmDoesNotAnswerAndSubmitsNothing) {
   submit({{kCpu, 2}});
   slurm_.fail("squeue", "slurm_load_jobs error: Unable to contact slurm controller\n");
