@@ -71,6 +71,13 @@ void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
   }
 }
 
+std::size_t all_trials(const Sweep& sweep) {
+  const SearchSpec& search = *sweep.search;
+  const std::size_t total = std::max(sweep.runs.size(), total_trials(search, sweep.runs.front().epochs));
+  if (!chooses_points(search) || !is_enumerable(sweep.trials->domain)) return total;
+  return std::min(total, all_points(sweep.trials->domain).size());
+}
+
 std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed) {
   const SearchSpec& search = *sweep.search;
   int last_generation = 0;  // after which copies were made; who failed before is not tried again
@@ -88,10 +95,7 @@ std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, 
   }
   const int epochs = sweep.runs.front().epochs;
   const TrialSchedule schedule(search, sweep.runs.size(), epochs);
-  std::size_t total = total_trials(search, epochs);
-  if (chooses_points(search) && is_enumerable(sweep.trials->domain))
-    total = std::min(total, all_points(sweep.trials->domain).size());
-  const bool has_more = adds_trials(search) && results.size() < total;
+  const bool has_more = adds_trials(search) && results.size() < all_trials(sweep);
   const std::vector<TrialDecision> decisions = schedule.decide(results, has_more);
   const auto open =
       static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));

@@ -34,6 +34,9 @@ SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
 /// whose trials wait for each other on several kinds of devices, or a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
 
+/// How many trials the search has in all, those included that are not chosen yet. `sweep` as below.
+std::size_t all_trials(const Sweep& sweep);
+
 /// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:
 /// waits_for_results() holds for it. `records`: of the trials that are known, in their order.
 /// `tries_failed`: failed ones are trained again.
