@@ -143,6 +143,10 @@ void write_plan_json(const SweepPlan& plan, std::ostream& out);
 /// A row per run with what it takes; in CSV numbers are plain.
 TextTable plan_table(const SweepPlan& plan, TableFormat format);
 
+/// A line: what a search makes of the runs that are listed, whose costs are those of training all to their
+/// ends. "" without one.
+std::string search_text(const Sweep& sweep);
+
 /// The table as text, then what is left out and why, then the totals. Lines have at most `width`
 /// columns; the least important ones of the table are left out for that, and names are cut. 0: any length.
 /// Ends with a newline.

@@ -90,7 +90,8 @@ std::string fates_text(const SweepPlan& plan) {
   return text;
 }
 
-// What a search makes of the runs: the costs below are those of all that are listed, to their last epochs.
+}  // namespace
+
 std::string search_text(const Sweep& sweep) {
   if (!sweep.search || sweep.runs.empty()) return "";
   const SearchSpec& search = *sweep.search;
@@ -106,6 +107,8 @@ std::string search_text(const Sweep& sweep) {
                      search.method == SearchMethod::kAsha ? "about " : "", trained,
                      sweep.runs.size() * static_cast<std::size_t>(epochs));
 }
+
+namespace {
 
 const PlannedRun* largest_run(const SweepPlan& plan) {
   const PlannedRun* largest = nullptr;

@@ -55,7 +55,8 @@ int print_program_plan(const Sweep& sweep, const PlanOptions& options) {
   Json excluded = Json::array();
   for (const ExcludedRun& run : sweep.excluded) excluded.push_back(excluded_json(run));
   text += excluded_text(sweep) +
-          fmt::format("{} in {}\n", counted(sweep.runs.size(), "run"), (logdir / sweep.name).string());
+          fmt::format("{} in {}\n", counted(sweep.runs.size(), "run"), (logdir / sweep.name).string()) +
+          search_text(sweep);
   Json plan = {{"sweep", sweep.name}, {"runs", std::move(list)}, {"excluded", std::move(excluded)}};
   const GpuPool gpus = kind.gpus(sweep);
   if (const auto max_runs = gpus.max_runs()) {
