@@ -15,6 +15,7 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
@@ -44,6 +45,32 @@ void walk(const fs::path& directory, const std::function<bool(const fs::path&)>&
 
 constexpr std::string_view kWanted = "the directory of a sweep, such as runs/NAME, or a log directory";
 
+// A search that has found or taken enough leaves its other trials as they are.
+void find_search_end(const RecordedSweep& sweep, SweepStatus& status) {
+  const auto search = sweep.file.find("search");
+  if (search == sweep.file.end() || !search->is_object()) return;
+  const Json target = search->value("target", Json()), seconds = search->value("seconds", Json());
+  const auto count = [&status](RunStatus of) {
+    return status.statuses.contains(of) ? status.statuses[of] : 0;
+  };
+  if (const Goals goals = recorded_goals(sweep.file); target.is_number()) {
+    const auto reaches = [&](const RunRecord& run) {
+      const auto value =
+          run.status == RunStatus::kCompleted ? run_metric(run, *goals[0].metric) : std::nullopt;
+      return value && goals[0].cost(*value) <= goals[0].cost(target);
+    };
+    if (std::ranges::any_of(sweep.runs, reaches)) {
+      status.search_end = fmt::format("{} of {} is reached", goals[0].asked, target.get<double>());
+      status.unfinished -= count(RunStatus::kPending);  // Those that have begun are trained on.
+    }
+  }
+  double spent = 0;
+  for (const RunRecord& run : sweep.runs) spent += own_seconds(run);
+  if (!seconds.is_number() || spent < seconds.get<double>()) return;
+  status.search_end = fmt::format("trials have taken the {} that they may", human_seconds(seconds));
+  status.unfinished = 0;
+}
+
 void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
   status.runs = sweep.runs.size();
   for (const RunRecord& run : sweep.runs) {
@@ -56,7 +83,9 @@ void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
     if (!run.started.empty() && (status.started.empty() || run.started < status.started))
       status.started = run.started;
     status.ended = std::max(status.ended, run.ended);
+    status.unfinished += has_ended(run.status) ? 0 : 1;
   }
+  if (!status.is_held) find_search_end(sweep, status);
   if (const auto best = best_run(sweep.runs, goals_of(sweep))) {
     status.best = sweep.runs[*best].name;
     status.best_accuracy = run_metric(sweep.runs[*best], "validation_accuracy");
@@ -72,10 +101,7 @@ SweepState state_of(const SweepStatus& status) {
   }
   std::error_code error;
   if (fs::exists(status.directory / kProgressFile, error)) return SweepState::kDied;
-  for (const RunStatus unfinished : {RunStatus::kPending, RunStatus::kInterrupted}) {
-    if (status.statuses.contains(unfinished)) return SweepState::kInterrupted;
-  }
-  return SweepState::kEnded;
+  return status.unfinished > 0 ? SweepState::kInterrupted : SweepState::kEnded;
 }
 
 }  // namespace
@@ -158,6 +184,7 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal, How
     separator = ", ";
   }
   text += "\n";
+  if (!status.search_end.empty()) text += "No more trials: " + status.search_end + "\n";
   if (status.progress) {
     for (const std::string& line : live_table(*status.progress, terminal)) text += line + "\n";
   }

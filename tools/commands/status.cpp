@@ -42,17 +42,11 @@ constexpr std::chrono::milliseconds kLookAgainAfter{500};
 // A running sweep tells its progress about once a second.
 constexpr std::chrono::milliseconds kBetweenLooks{250};
 
-std::size_t unfinished_runs(const std::map<RunStatus, std::size_t>& statuses) {
-  std::size_t count = 0;
-  for (const auto& [status, runs] : statuses) count += has_ended(status) ? 0 : runs;
-  return count;
-}
-
 // The status once every run has ended, or does not end any more.
 SweepStatus last_status(const fs::path& directory) {
   SweepStatus status = sweep_status(directory);
   auto end = std::chrono::steady_clock::now() + kVisibleAfter;
-  while (unfinished_runs(status.statuses) > 0 && std::chrono::steady_clock::now() < end) {
+  while (status.unfinished > 0 && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kLookAgainAfter);
     SweepStatus next = sweep_status(directory);
     if (next.statuses != status.statuses) end = std::chrono::steady_clock::now() + kVisibleAfter;
@@ -71,14 +65,14 @@ std::optional<SlurmStatus> tasks_of(const fs::path& directory) {
 std::string one_status_text(const SweepStatus& status, const std::optional<SlurmStatus>& tasks) {
   std::string text =
       status_text(status, Terminal::of_output(), tasks ? HowToGoOn::kSaidElsewhere : HowToGoOn::kSay);
-  if (tasks) text += slurm_status_text(*tasks, unfinished_runs(status.statuses), status.directory);
+  if (tasks) text += slurm_status_text(*tasks, status.unfinished, status.directory);
   return text;
 }
 
 // A sweep of a list that nobody trains now and that is not done may have tasks. What is wrong with them is
 // for its own status to say.
 std::optional<SlurmStatus> tasks_if_open(const SweepStatus& sweep) {
-  if (sweep.is_held || !sweep.problem.empty() || unfinished_runs(sweep.statuses) == 0) return std::nullopt;
+  if (sweep.is_held || !sweep.problem.empty() || sweep.unfinished == 0) return std::nullopt;
   try {
     return tasks_of(sweep.directory);
   } catch (const DataError&) {
@@ -175,7 +169,7 @@ int print_sweep(const StatusOptions& options) {
   print_as(
       options.format, json, [&] { return one_status_text(status, tasks()); },
       [&] { return std::vector{sweeps_table({status}, "", options.format)}; });
-  const bool is_done = unfinished_runs(status.statuses) == 0 && !status.statuses.contains(RunStatus::kFailed);
+  const bool is_done = status.unfinished == 0 && !status.statuses.contains(RunStatus::kFailed);
   return options.expect_done && !is_done ? kExitFailed : kExitDone;
 }
 

@@ -71,6 +71,29 @@ RunRecord ended_record(const std::string& name, RunStatus status, const std::str
   return record;
 }
 
+// Trials that a search leaves for good are no reason to go on.
+TEST(SweepStatus, OfASearchThatHasFoundOrTakenEnoughHasEnded) {
+  for (const auto& [search, end] : std::map<std::string, std::string>{
+           {R"("target": 0.5)", "loss of 0.5 is reached"},
+           {R"("target": 0.4)", ""},
+           {R"("seconds": 9)", "trials have taken the 9.00 s that they may"}}) {
+    TemporaryDirectory directory;
+    write_file_atomically(directory / "sweep.json", R"({"name": "s", "command": ["true"], "runs": ["a", "b"],
+        "search": {"method": "random", "trials": 2, )" + search +
+                                                        "}}");
+    std::filesystem::create_directory(directory / "a");
+    RunRecord run = ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z");
+    run.epochs = {EpochRecord(1, {{"loss", 0.5}})};
+    run.run_seconds = 9;
+    write_file_atomically(directory / "a/run.json", run_record_text(run));
+    const SweepStatus status = sweep_status(directory.path());
+    EXPECT_EQ(status.search_end, end) << search;
+    EXPECT_EQ(status.unfinished, end.empty() ? 1u : 0u);
+    EXPECT_EQ(status.state, end.empty() ? SweepState::kInterrupted : SweepState::kEnded);
+    EXPECT_THAT(status_text(status, {}), HasSubstr(end.empty() ? "To go on" : "No more trials: " + end));
+  }
+}
+
 TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   RecordedProgress progress("s");
   std::vector<RunRecord> runs = {ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z"),
