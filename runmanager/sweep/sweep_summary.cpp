@@ -39,7 +39,8 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
 // "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".
 std::string search_text(const SweepSummary& summary, const std::vector<RunRecord>& runs) {
   const SearchSpec& search = *summary.sweep.search;
-  std::string text = counted(runs.size(), "trial");
+  const auto trials = std::ranges::count(summary.sweep.runs, 0U, &RunConfig::repeat);
+  std::string text = counted(static_cast<std::size_t>(trials), "trial");
   if (compares_on_the_way(search.method))
     text += fmt::format(", {} of them to the end",
                         std::ranges::count(runs, RunStatus::kCompleted, &RunRecord::status));

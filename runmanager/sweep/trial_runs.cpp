@@ -4,11 +4,16 @@
 
 #include <utility>
 
+#include "core/base/text.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {
+
+std::string no_point_after(std::size_t trials) {
+  return fmt::format("there is no further point after {}", counted(trials, "trial"));
+}
 
 int epochs_of(const Sweep& sweep) { return sweep.runs.empty() ? 1 : sweep.runs.front().epochs; }
 
@@ -124,7 +129,9 @@ SearchEnd TrialRuns::outcome() {
   } else if (!has_time()) {
     end.reason = fmt::format("trials have taken the {} that they may", human_seconds(*search_.seconds));
   } else if (is_exhausted_) {
-    end.reason = fmt::format("there is no further point after {} trials", results_.size());
+    end.reason = no_point_after(results_.size());
+  } else if (!adds_trials(search_) && sweep_.trials && sweep_.trials->points.size() < total_) {
+    end.reason = no_point_after(sweep_.trials->points.size());
   }
   return end;
 }

@@ -204,6 +204,14 @@ TEST_F(Search, ASpaceWithoutFurtherPointsEndsTheSearch) {
   EXPECT_EQ(sweep.runs.size(), 6U);
   EXPECT_EQ(sweep.exit_code, 0);
   EXPECT_THAT(told_, HasSubstr("No more trials: there is no further point after 6 trials"));
+  for (const std::string method : {"random", "halving", "tpe"}) {
+    told_.clear();
+    write({{"method", method}, {"trials", 2}}, {{"lr", {0.1}}},
+          {{"epochs", 1}, {"repeats", method == "random" ? 2 : 1}});
+    run(method);
+    EXPECT_THAT(told_, AllOf(HasSubstr("\n1 trial"), HasSubstr("no further point after 1 trial\n")))
+        << method;
+  }
 }
 
 TEST_F(Search, ATargetThatIsReachedEndsTheSweep) {
