@@ -94,6 +94,25 @@ void check_locks_reach(const fs::path& directory) {
                   directory.string(), why));
 }
 
+// What a search decides by, except points and results that are given to it. The trials depend on all of it.
+Json rules_of(const Sweep& sweep) {
+  if (!sweep.search) return {{"method", "none"}};
+  const SearchSpec& search = *sweep.search;
+  Json goals = Json::array();
+  for (const Goal& goal : search.goals)
+    goals.push_back(fmt::format("{} of {}", goal.largest_is_best ? "max" : "min", goal.metric->key));
+  return {{"method", search_method_names().of(search.method)},
+          {"trials", search.trials},
+          {"goals", std::move(goals)},
+          {"seed", search.seed},
+          {"sampler", search.samples_tpe ? "tpe" : "random"},
+          {"at_once", search.at_once},
+          {"min_epochs", search.min_epochs},
+          {"reduction", search.reduction},
+          {"interval", search.interval},
+          {"target", search.target ? Json(*search.target) : Json()}};
+}
+
 // What tells the runs of sweep.json in `directory` from those of `sweep`, by their names or by any setting
 // that changes their numbers; "" if they are the same.
 std::string differences_from_sweep_file(const fs::path& directory, const Sweep& sweep, RunKind& kind) {
@@ -106,6 +125,10 @@ std::string differences_from_sweep_file(const fs::path& directory, const Sweep& 
       missing_names(theirs, sweep, "in " + file.string()) + missing_names(sweep, theirs, "asked for now");
   if (!text.empty()) return text;
   std::vector<std::string> lines;
+  const Json there = rules_of(theirs), here = rules_of(sweep);
+  for (const auto& [key, value] : here.items())
+    if (there.value(key, Json()) != value)
+      lines.push_back(fmt::format("search.{}: {} -> {}", key, there.value(key, Json()).dump(), value.dump()));
   for (std::size_t i = 0; i < sweep.runs.size() && lines.size() <= kMaxNamed; ++i) {
     const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
     const std::string difference = difference_of(*run, sweep.runs[i], kind);

@@ -43,6 +43,19 @@ class CommandSearchTest(ProgramRuns):
             self.assertEqual({run for run, record in self.runs(name).items() if record["status"] == "completed"}, {"x=4"})
             self.assertIn("★ highest gain: 8", self.sweep("show", f"runs/{name}").stdout)
 
+    def test_who_joins_a_search_has_to_decide_alike(self):
+        keys = {"command": ["python3", "train.py", "{lr}", "4", "0.3"], "reports": 4, "params": {"lr": [1, 2, 3, 4, 5, 6]}}
+        search = {"method": "halving", "metric": "loss", "reduction": 2}
+        self.file("s", search=search, **keys)
+        self.file("other", search={**search, "mode": "max", "reduction": 3}, **keys)
+        process = self.start("s.json", "--join")
+        while not (self.folder / "runs/s/lr=1/run.json").exists():
+            time.sleep(0.05)
+        refused = self.sweep("other.json", "name=s", "--join", code=2).stderr
+        self.assertIn('search.goals: ["min of loss"] -> ["max of loss"]\n  search.reduction: 2 -> 3\n', refused)
+        self.sweep("s.json", "--join")
+        self.assertEqual(process.wait(30), 0)
+
     def test_searches_choose_and_prune_trials_by_its_metrics(self):
         command = ["python3", "train.py", "{lr}", "4", "0.3"]
         search = {"method": "tpe", "trials": 4, "metric": "score", "mode": "max"}
