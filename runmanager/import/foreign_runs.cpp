@@ -180,9 +180,9 @@ class RunMaker {
 // RUN/TAG_LINE, or RUN/TAG/LINE if it is tensorboardX's. Nothing for any other directory.
 std::optional<std::string> run_of_series(const ExportedRun& run, EventsPart part) {
   if (run.scalars.empty() || part == EventsPart::kSession) return std::nullopt;
-  const std::string above = (fs::path(".") / run.name).parent_path().string(), tag = "/" + run.scalars[0].tag;
-  if (above.ends_with(tag) && run.scalars.size() == 1)
-    return normal(above.substr(0, above.size() - tag.size()));
+  const std::string above = (fs::path(".") / run.name).parent_path().string();
+  if (const auto owner = above_tag(above, run.scalars[0].tag); owner && run.scalars.size() == 1)
+    return normal(*owner);
   const auto is_of_series = [&run](const ExportedScalar& scalar) {
     return metric_of_series(run, scalar.tag) != scalar.tag;
   };

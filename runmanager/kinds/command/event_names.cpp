@@ -27,6 +27,16 @@ std::string prefix_of(EventsPart part) {
   return part == EventsPart::kValidation ? "validation_" : "";
 }
 
+// Whether a directory was called by the name that a tag had before "_" took the place of blanks and others.
+bool is_named_as(std::string_view name, std::string_view tag) {
+  return std::ranges::equal(name, tag, [](char in_name, char in_tag) {
+    const auto byte = static_cast<unsigned char>(in_name);
+    const bool is_illegal = byte < 0x80 && std::isalnum(byte) == 0 &&
+                            std::string_view("-./").find(in_name) == std::string_view::npos;
+    return in_name == in_tag || (in_tag == '_' && is_illegal);
+  });
+}
+
 }  // namespace
 
 EventsPart part_of(const std::filesystem::path& directory) {
@@ -61,14 +71,21 @@ std::string metric_of(const std::string& tag, EventsPart part) {
   return find_metric(key) != nullptr ? key : prefix_of(part) + tag;
 }
 
+std::optional<std::string> above_tag(const std::string& directory, const std::string& tag) {
+  const std::size_t above = directory.size() - std::min(directory.size(), tag.size() + 1);
+  if (!is_named_as(std::string_view(directory).substr(above), "/" + tag)) return std::nullopt;
+  return directory.substr(0, above);
+}
+
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag) {
   const EventsPart part = part_of(subdirectory);
   if (is_data_part(part)) return metric_of(tag, part);
   std::string folder = tag;
   std::ranges::replace(folder, '/', '_');
   const std::string name = subdirectory.filename().string();
-  if (subdirectory.parent_path().string().ends_with("/" + tag)) return tag + "_" + name;
-  return name.starts_with(folder + "_") ? tag + name.substr(folder.size()) : tag;
+  if (above_tag(subdirectory.parent_path().string(), tag)) return tag + "_" + name;
+  const bool is_series = is_named_as(std::string_view(name).substr(0, folder.size() + 1), folder + "_");
+  return is_series ? tag + name.substr(folder.size()) : tag;
 }
 
 }  // namespace sweep

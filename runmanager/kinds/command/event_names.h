@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace sweep {
@@ -21,5 +22,9 @@ std::string metric_of(const std::string& tag, EventsPart part);
 /// The same of a tag in the directory `subdirectory` of a run. add_scalars("loss", {"dev": …}) writes the tag
 /// "loss" to "loss_dev", or to "loss/dev" if it is tensorboardX's: both become "loss_dev".
 std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag);
+
+/// The part of `directory` above the folders "/a/b" of the tag "a/b"; nothing if it does not end in these.
+/// What tags may not have, such as blanks, is "_" in the tag only.
+std::optional<std::string> above_tag(const std::string& directory, const std::string& tag);
 
 }  // namespace sweep

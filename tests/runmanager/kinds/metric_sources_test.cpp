@@ -172,6 +172,9 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/loss_val", "loss"), "loss_val");
   EXPECT_EQ(metric_in("run/a_b_c", "a/b"), "a/b_c");
   EXPECT_EQ(metric_in("run/a/b/c", "a/b"), "a/b_c") << "as tensorboardX";
+  EXPECT_EQ(metric_in("run/my loss/dev: 1", "my_loss"), "my_loss_dev: 1") << "the tag had a blank";
+  EXPECT_EQ(metric_in("run/my loss_dev", "my_loss"), "my_loss_dev");
+  EXPECT_EQ(metric_in("run/my-loss/dev", "my_loss"), "my_loss") << "tags may have hyphens";
   EXPECT_EQ(metric_in("run/version_0", "loss"), "loss");
 }
 

@@ -64,6 +64,7 @@ class ImportTest(ProgramRuns):
             for key in ("one", "three"):
                 self.events(f"x/{run}/my_tag_{key}", [("my/tag", 1, 1), ("my/tag", 2, len(key))])
                 self.events(f"x/{run}/my/own/{key}", [("my/own", 2, -len(key))])  # tensorboardX's
+                self.events(f"x/{run}/a (b)/{key}", [("a__b_", 2, len(key))])  # likewise, of add_scalars("a (b)", …)
             self.events(f"x/{run}/loss/val", [("loss", 2, 9)])  # likewise
         for part in ("train", "test"):
             self.events(f"x/tf/{part}", [("loss", 1, 1), ("loss", 2, len(part))])
@@ -74,6 +75,7 @@ class ImportTest(ProgramRuns):
         self.assertEqual(sorted(runs), ["a", "b", "test", "tf"])
         self.assertEqual((runs["a"]["my/tag_one"], runs["b"]["my/tag_three"], runs["a"]["loss"]), (3, 5, 1))
         self.assertEqual((runs["a"]["my/own_one"], runs["b"]["my/own_three"], runs["b"]["validation_loss"]), (-3, -5, 9))
+        self.assertEqual((runs["a"]["a__b__one"], runs["b"]["a__b__three"]), (3, 5))
         self.assertEqual((runs["tf"]["loss"], runs["tf"]["test_loss"], runs["test"]["loss"]), (5, 4, 1))
 
     def test_settings_of_lightning_are_read_and_what_is_nested_is_told(self):
