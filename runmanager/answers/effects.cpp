@@ -159,7 +159,8 @@ void check_complete(const std::vector<Factor>& factors, const std::vector<Cell>&
 }
 
 // Values of the metric, [cells][repeats], and sums over parts of them. All are distances from `base()`: equal
-// values then have a sum of squares of 0, not of what is rounded in their mean.
+// values then have a sum of squares of 0, not of what is rounded in their mean. It is the value next to 0, so
+// that a run that diverged does not round the others.
 class Table {
  public:
   Table(const std::vector<Factor>& factors, const std::vector<Cell>& cells, std::size_t repeats,
@@ -168,10 +169,10 @@ class Table {
     for (const Cell& cell : cells) {
       for (std::size_t i = 0; i < repeats; ++i) values_.push_back(*run_metric(*cell.runs[i], metric));
     }
-    base_ = std::ranges::min(values_);
-    const double largest = std::ranges::max(values_);
-    const double rounding = kValueRounding * std::max(std::abs(base_), std::abs(largest));
-    for (double& value : values_) value = largest - base_ <= rounding ? 0 : value - base_;
+    base_ = std::ranges::min(values_, {}, [](double value) { return std::abs(value); });
+    const auto [least, largest] = std::ranges::minmax(values_);
+    const double rounding = kValueRounding * std::max(std::abs(least), std::abs(largest));
+    for (double& value : values_) value = largest - least <= rounding ? 0 : value - base_;
     for (auto cell = values_.begin(); cell != values_.end(); cell += static_cast<std::ptrdiff_t>(repeats))
       cell_means_.push_back(std::accumulate(cell, cell + static_cast<std::ptrdiff_t>(repeats), 0.0) /
                             static_cast<double>(repeats));

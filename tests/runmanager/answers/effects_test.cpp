@@ -150,6 +150,18 @@ TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
   EXPECT_FALSE(effects.effects[0].p) << "there is no error to test against";
 }
 
+TEST(Effects, AreNotRoundedByARunThatDiverged) {
+  std::vector<RunRecord> runs;
+  for (const auto& [lr, r2] : {std::pair(10.0, -1e20), {0.1, 0.85}, {0.01, 0.9}}) {
+    runs.push_back(testing::made_run({{"lr", lr}}, "cpu", 1).record);
+    runs.back().metrics["r2"] = r2;
+  }
+  const Effect effect = effects_of(runs, "r2").effects.at(0);
+  EXPECT_EQ(effect.levels[0].metric.mean, -1e20);
+  EXPECT_NEAR(effect.levels[1].metric.mean, 0.85, 1e-12);
+  EXPECT_EQ(effect.levels[effect.best].value, "0.01");
+}
+
 TEST(Effects, CountRunsThatDifferOnlyInWhatChangesNoBitOnce) {
   const Effects once = effects_of(grid(2), "score");
   for (const auto& [key, values] :
