@@ -267,8 +267,11 @@ std::vector<std::string> run_notes(const ReportData& data) {
     if (is_new) notes.push_back(found);
     ++found->second;
   }
-  // Failures come first: a search prunes for many reasons.
-  std::ranges::stable_sort(notes, {}, [](const auto& note) { return note->first.first; });
+  // Failures come first: a search prunes for many reasons. What is still to come is last.
+  std::ranges::stable_sort(notes, {}, [](const auto& note) {
+    const RunStatus status = note->first.first;
+    return std::pair(status <= RunStatus::kRunning, status);
+  });
   std::vector<std::string> lines;
   for (const auto& note : notes) {
     const auto& [status, reason] = note->first;

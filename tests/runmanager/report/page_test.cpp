@@ -180,8 +180,11 @@ TEST(RunNotes, AreALinePerReasonAndFailuresAreFirst) {
   failed.record.status = RunStatus::kFailed;
   failed.record.error = "the loss is not finite";
   runs.push_back(failed);
-  EXPECT_THAT(run_notes(report_data_of(runs)),
-              ElementsAre("1 run failed: the loss is not finite", "3 runs skipped: no driver"));
+  SourceRun pending = made_run({{"lr", 9.0}}, "", 1, {});
+  pending.record.status = RunStatus::kPending;
+  runs.push_back(pending);
+  EXPECT_THAT(run_notes(report_data_of(runs)), ElementsAre("1 run failed: the loss is not finite",
+                                                           "3 runs skipped: no driver", "1 run pending"));
 }
 
 TEST(RunsTable, HasTheSettingsInWhichOnlyRunsWithoutResultsDiffer) {
