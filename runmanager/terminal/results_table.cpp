@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -192,13 +193,18 @@ std::string first_line(std::string_view text) {
 }
 
 // A run that has only a reason shows it in the place of its results.
-void put_reasons(TextTable& table, Records runs) {
+void put_reasons(TextTable& table, Records runs, const TableOptions& options) {
+  const std::vector<int> widths = table.widths();
   const auto leading = static_cast<std::size_t>(std::ranges::find(table.columns, false, &Column::leads) -
                                                 table.columns.begin());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].epochs.empty() && runs[i].error)
       table.rows[i].resize(std::min(leading, table.rows[i].size()));
-    table.tails.push_back(runs[i].error ? first_line(*runs[i].error) : "");
+    std::string reason = runs[i].error ? first_line(*runs[i].error) : "";
+    const auto end = widths.begin() + static_cast<std::ptrdiff_t>(table.rows[i].size());
+    const int room = options.width - kTableGap - std::accumulate(widths.begin(), end, 0);
+    if (options.width > 0) reason = room > 0 ? fit_width(reason, room, options.unicode) : "";
+    table.tails.push_back(std::move(reason));
   }
 }
 
@@ -304,7 +310,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     keep_one_parameter(table);
     left_out = table.fit(options.width);
   }
-  put_reasons(table, runs);
+  put_reasons(table, runs, options);
   const Terminal terminal{.color = options.color};
   const TableLines lines = table_lines(table, options.unicode);
   std::string text =
@@ -325,7 +331,6 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     const bool is_in_front = std::ranges::find(front, i) != front.end();
     if (best == i || is_in_front)
       line.replace(0, kTableGap, best != i ? (options.unicode ? "◆ " : "+ ") : options.unicode ? "★ " : "* ");
-    if (options.width > 0 && runs[i].error) line = fit_width(line, options.width, options.unicode);
     const std::string_view color = best == i || is_in_front ? kGreen : status_color(runs[i].status);
     text += (color.empty() ? line : painted(terminal, color, line)) + "\n";
   }

@@ -225,10 +225,13 @@ TEST(ResultsTable, EndsWithMeansOverRepeats) {
 }
 
 TEST(ResultsTable, FitsTheTerminal) {
-  for (int width = 40; width < 140; width += 9) {
+  RunRecord failed = run("c", RunStatus::kFailed, 0.25);
+  failed.error = "the loss is no longer finite";
+  for (int width = 40; width < 140; ++width) {
     const std::string table =
-        results_table({run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1)},
+        results_table({run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1), failed},
                       {"optimizer", "lr"}, {.width = width});
+    EXPECT_THAT(table, HasSubstr("25.00%")) << "what it measured is not cut for its reason";
     for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), width) << line;
     EXPECT_THAT(table, HasSubstr("completed"));
   }
