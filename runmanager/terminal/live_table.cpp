@@ -272,7 +272,7 @@ int widest_name(const LiveSweep& sweep) {
 
 std::string completed_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal,
                            std::string_view mark) {
-  constexpr int kShortestName = 20, kMarkWidth = 2;
+  constexpr int kShortestName = 12, kMarkWidth = 2;
   const int room = std::max(kShortestName, terminal.width() - 1 - kMarkWidth);
   const int wanted = std::max(widest_name(sweep), display_width(printable(run.name)));
   const std::string metrics = fitted_text(pieces_of(run), room - wanted);
