@@ -96,7 +96,7 @@ std::string path_of(const SweepStatus& sweep, const fs::path& logdir) {
   return (logdir.empty() ? sweep.directory : sweep.directory.lexically_relative(logdir)).string();
 }
 
-// A problem is told after the row if it is text: as a cell it would leave others no room.
+// As text a problem is told after the row, and many statuses are cut: they would leave others no room.
 TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& logdir, TableFormat format) {
   TextTable table({"sweep", "runs", "last end", "best run"}, 4);
   // Programs measure what they like; but a script finds the same columns.
@@ -106,9 +106,12 @@ TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& l
   if (any_accuracy) table.add_column("accuracy", true);
   for (std::size_t column = 2; column < table.columns.size(); ++column)
     table.columns[column].importance = 10 * (static_cast<int>(column) - 1);
+  const int width = format == TableFormat::kText ? stdout_width() / 2 : 0;  // of the statuses
   for (const SweepStatus& sweep : sweeps) {
-    table.rows.push_back(
-        {path_of(sweep, logdir), statuses_text(sweep, tasks_if_open(sweep)), sweep.ended, sweep.best});
+    const std::string statuses = statuses_text(sweep, tasks_if_open(sweep));
+    table.rows.push_back({path_of(sweep, logdir),
+                          width > 0 ? fit_width(statuses, width, stdout_unicode()) : statuses, sweep.ended,
+                          sweep.best});
     if (const auto accuracy = sweep.best_accuracy; any_accuracy)
       table.rows.back().push_back(format == TableFormat::kCsv && accuracy
                                       ? fmt::format("{}", *accuracy)
