@@ -33,10 +33,13 @@ constexpr std::array<Times, 3> kTimes = {
      {"data_wait_seconds", "data wait", 10, &ComparedPair::data_wait}}};
 
 std::string ratio_text(double ratio) {
-  return fmt::format(fmt::runtime(ratio < 0.1 ? "{:.2g}" : ratio < 10 ? "{:.2f}" : "{:.1f}"), ratio);
+  const char* const form = ratio < 0.1 || ratio >= 1e6 ? "{:.2g}" : ratio < 10 ? "{:.2f}" : "{:.1f}";
+  return fmt::format(fmt::runtime(form), ratio);
 }
 
+// "" if neither is known.
 std::string both(const OptionalNumbers& seconds) {
+  if (!seconds.base && !seconds.other) return "";
   const auto text = [](const std::optional<double>& of_side) {
     return of_side ? human_seconds(*of_side) : "-";
   };
@@ -95,8 +98,8 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
                      [&](const ComparedPair& pair) { return both(pair.*times.of_pair); });
   table.add_column({.title = "largest loss difference", .importance = 40}, pairs,
                    [](const ComparedPair& pair) { return curves_text(pair.curves); });
-  if (std::ranges::any_of(pairs, [](const ComparedPair& pair) { return !pair.notes.empty(); }))
-    table.add_column({.title = "but"}, pairs, notes_text);
+  table.add_column({.title = "but"}, pairs, notes_text);
+  table.drop_empty_columns();
   return table;
 }
 
