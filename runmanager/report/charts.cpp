@@ -51,12 +51,9 @@ Json spec_of(const std::string& kind, const Json& signals) {
   Json spec = read_chart(kind);
   complete_marks(spec.at("marks"));
   for (const auto& [name, value] : signals.items()) named(spec.at("signals"), name)["value"] = value;
-  // The digits of what a diverging run has would be cut off.
   Json none = Json::array();
-  constexpr const char* kLabel = "abs(datum.value) < 1e6 ? datum.label : format(datum.value, '.2~e')";
   for (Json& axis : spec.contains("axes") ? spec["axes"] : none)
-    if (axis.contains("format") && axis["format"].is_object())
-      axis["encode"]["labels"]["update"]["text"] = {{"signal", kLabel}};
+    if (axis.contains("format") && axis["format"].is_object()) shorten_labels(axis);
   return spec;
 }
 
@@ -72,6 +69,11 @@ Json& named(Json& list, const std::string& name) {
     if (item.contains("name") && item["name"] == name) return item;
   }
   return list.emplace_back(Json{{"name", name}});
+}
+
+void shorten_labels(Json& axis) {
+  constexpr const char* kLabel = "abs(datum.value) < 1e6 ? datum.label : format(datum.value, '.2~e')";
+  axis["encode"]["labels"]["update"]["text"] = {{"signal", kLabel}};
 }
 
 Chart& add_chart(Charts& charts, const std::string& kind, std::string summary,

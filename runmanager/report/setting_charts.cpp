@@ -159,6 +159,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
       if (!axis.format.empty()) model["format"] = axis.format;
       // By its place: Vega takes a text such as "constructor" for a property that its own objects have.
       if (model.contains("titleY")) model["title"] = {{"signal", fmt::format("data('axes')[{}].title", i)}};
+      if (axis.scale == "linear") shorten_labels(model);
       chart.spec.at("axes").push_back(std::move(model));
     }
   }
