@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "runmanager/answers/statistics.h"
@@ -20,6 +22,18 @@ std::string settings_text(const Settings& settings) {
   std::vector<std::string> parts;
   for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// What a chart of means shows: the values of the runs, and as much on both sides. The intervals of a few runs
+// may be many times as long.
+std::pair<double, double> shown_range(const ReportData& data) {
+  std::vector<double> values;
+  for (const RunRecord& run : data.records) {
+    const std::optional<double> value = run_metric(run, data.metric());
+    if (run.status == RunStatus::kCompleted && value && std::isfinite(*value)) values.push_back(*value);
+  }
+  const auto [least, most] = std::ranges::minmax(values);
+  return {least - (most - least), most + (most - least)};
 }
 
 std::string faster_text(const ComparedValue& value, const ComparedPair& pair) {
@@ -68,20 +82,25 @@ void add_effects(const ReportData& data, Charts& charts) {
   const Metric& metric = data.metric();
   const double middle = data.effects->mean;  // of all runs
   // A row that names the setting (level false), and one for each of its values.
-  ChartTable levels{
-      {"row", "level", "setting", "value", "share", "mean", "low", "high", "text", "best", "middle"}};
+  const auto [lowest, highest] = shown_range(data);
+  ChartTable levels{{"row", "level", "setting", "value", "share", "mean", "low", "high", "from", "to", "text",
+                     "best", "middle"}};
   for (const Effect* effect : sorted_effects(data, 1)) {
     levels.rows.push_back({levels.rows.size(), false, effect->keys[0],
                            fmt::format("{} of the differences", share_text(effect->share)), effect->share,
-                           nullptr, nullptr, nullptr, "", false, middle});
+                           nullptr, nullptr, nullptr, nullptr, nullptr, "", false, middle});
     for (std::size_t i = 0; i < effect->levels.size(); ++i) {
       const EffectLevel& level = effect->levels[i];
-      const auto& interval = level.metric.interval;
-      levels.rows.push_back(
-          {levels.rows.size(), true, effect->keys[0], level.value, effect->share,
-           chart_number(level.metric.mean), interval ? chart_number(interval->first) : Json(),
-           interval ? chart_number(interval->second) : Json(), metric_text(metric, level.metric.mean),
-           effect->share >= kHardlyAnything && i == effect->best, middle});
+      std::optional<double> low, high, from, to;
+      if (const auto& interval = level.metric.interval) {
+        std::tie(low, high) = *interval;
+        from = std::max(*low, lowest);
+        to = std::min(*high, highest);
+      }
+      levels.rows.push_back({levels.rows.size(), true, effect->keys[0], level.value, effect->share,
+                             chart_number(level.metric.mean), chart_number(low), chart_number(high),
+                             chart_number(from), chart_number(to), metric_text(metric, level.metric.mean),
+                             effect->share >= kHardlyAnything && i == effect->best, middle});
     }
   }
   const char* const share = metric.unit == MetricUnit::kShare ? "share" : "";
