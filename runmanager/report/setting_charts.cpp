@@ -40,7 +40,9 @@ ChartAxis setting_axis(const ReportData& data, const std::string& key, const std
     const std::string text = setting_text(data.runs[run], key);
     std::optional<double> number = number_in<double>(text);
     if (number && !std::isfinite(*number)) number.reset();
-    texts.emplace_back(text);
+    // Vega's axes keep their ticks by text in an object, which has no place of this name: a blank without a
+    // width gives it another.
+    texts.emplace_back(text == "__proto__" ? text + "\u200b" : text);
     numbers.push_back(chart_number(number));
     if (number) different.insert(*number);
     are_numbers = are_numbers && (number || text.empty());
@@ -157,9 +159,9 @@ void add_coordinates(const ReportData& data, Charts& charts) {
       model["scale"] = name;
       model["offset"] = {{"signal", fmt::format("scale('x', '{}') - width", name)}};
       if (!axis.format.empty()) model["format"] = axis.format;
+      if (axis.scale == "linear") shorten_labels(model);
       // By its place: Vega takes a text such as "constructor" for a property that its own objects have.
       if (model.contains("titleY")) model["title"] = {{"signal", fmt::format("data('axes')[{}].title", i)}};
-      if (axis.scale == "linear") shorten_labels(model);
       chart.spec.at("axes").push_back(std::move(model));
     }
   }
@@ -215,11 +217,13 @@ void add_search(const ReportData& data, Charts& charts) {
     chart.title = axis.title;
     Json& scale = named(chart.spec.at("scales"), "x");
     scale["type"] = axis.scale;
-    scale["domain"]["field"] = axis_name(i);
-    if (axis.scale == "point")
-      scale["domain"]["sort"] = !axis.format.empty();
-    else
+    if (axis.scale == "point") {
+      scale["domain"] = places_of(axis);
+      std::erase(scale["domain"].get_ref<Json::array_t&>(), Json(""));
+    } else {
+      scale["domain"]["field"] = axis_name(i);
       scale.update({{"zero", false}, {"padding", 8}});
+    }
     if (!axis.format.empty()) chart.spec.at("axes")[0]["format"] = axis.format;
   }
   charts.tables["trials"] = std::move(trials);

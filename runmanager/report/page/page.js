@@ -185,7 +185,7 @@
     byId("legend").replaceChildren(...values.map((value) => {
       const text = groupTexts.get(value) ?? (colourKey === "" ? String(value) : `${colourKey}=${value}`);
       const button = element("button", {type: "button", "aria-pressed": chosenValues.has(value)}, element("i"), element("span", {}, text));
-      button.firstChild.style.background = scale(value);
+      button.firstChild.style.background = scale(typeof value === "number" ? value : `=${value}`);
       button.addEventListener("click", () => {
         chosenValues.has(value) ? chosenValues.delete(value) : chosenValues.add(value);
         const runs = tables.series.filter((row) => chosenValues.has(row.group)).flatMap((row) => model.series_runs[row.series]);

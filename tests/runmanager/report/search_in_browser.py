@@ -77,6 +77,31 @@ class Whole(Page):
         self.report(runs)
         self.assertEqual(self.browser.evaluate("return deep('#interactions tbody tr').length"), 20)
 
+    def test_values_may_have_the_names_of_javascripts_properties(self):
+        values = ("__proto__", "constructor", "toString", "a")
+        runs = [made.run(f"r{v}{i}", {"v": v, "lr": i}, made.epochs(3, 0.5 + i / 10, 1)) for v in values for i in (1, 2)]
+        curves = ["curves-loss", "curves-accuracy", "coordinates", "times"]
+        for name, more, charts in (("grid", {}, ["effects"]), ("search", {"search": {"method": "random"}}, ["progress", "importances", "slice-0", "slice-1"])):
+            report(made.write(self.folder, name, runs, **more))
+            self.show(self.folder / name / "report.html")
+            self.enter("#colour-by select", "v", "change")
+            self.check(curves + charts)
+            legend = "[...new Set(deep('#legend i').map(box => box.style.background))]"
+            self.assertTrue(self.browser.wait(f"return deep('#legend button')[0].textContent.startsWith('v=') && {legend}.length === 4", 5))
+        self.assertEqual(self.browser.evaluate("const view = Charts.views.get('slice-0'); "
+                                               "return new Set(view.data('trials').map(row => view.scale('x')(row.axis0))).size"), 4)
+
+    def test_the_labels_of_axes_lie_on_their_halos(self):
+        self.report(made.pairs())
+        places = self.browser.evaluate("""
+          const found = new Set(), look = item => {
+            if (item.mark?.role === 'axis-label') found.add(item.x);
+            item.items?.forEach(look);
+          };
+          look(Charts.views.get('coordinates').scenegraph().root);
+          return [...found];""")
+        self.assertEqual(len(places), 1, places)
+
     def test_showing_all_runs_counts_them(self):
         self.report([made.run(f"r{i}", {"lr": i, "size": f"[{i}, {i}]"}, made.epochs(3, 0.5, 1)) for i in range(3)])
         self.enter("#filter", 'size="[1, 1]"')
@@ -96,6 +121,15 @@ class Whole(Page):
         self.assertEqual(theme, "light")
         self.assertLess(width, 700)
         self.assertEqual(self.browser.evaluate("dispatchEvent(new Event('afterprint')); " + look), shown)
+
+    def test_the_legend_is_printed_with_its_colours(self):
+        self.report(made.trials(8), search=Searched.SEARCH)
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
+        self.assertEqual(self.browser.evaluate("return [...new Set(deep('#legend i, #ramp i').map(box => getComputedStyle(box).printColorAdjust))]"),
+                         ["exact"])
+        shown = "return deep('.controls label').filter(label => label.offsetParent).map(label => label.textContent.trim())"
+        self.assertEqual(self.browser.evaluate(shown), ["training", "validation"], "what dashes mean")
 
     def test_numbers_are_sorted_before_texts(self):
         sizes = ("10", "1a", "2", "b")
