@@ -28,7 +28,7 @@ const Charts = (() => {
       text: {fill: ink, font, fontSize: 12.5},
       rule: {stroke: soft},
       symbol: {fill: category[0], stroke: style("--card"), strokeWidth: 0.8},
-      style: {halo: {fill: style("--card"), stroke: style("--card"), strokeWidth: 6, strokeJoin: "round"}},
+      style: {halo: {fill: style("--card"), stroke: style("--card"), strokeWidth: 8, strokeJoin: "round"}},
       range: {category, ramp: ramp(), ordinal: {scheme: many, count: 24}},
     };
   }
