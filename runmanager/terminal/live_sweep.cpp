@@ -84,7 +84,7 @@ LiveSweep sweep_from_json(const Json& json, std::string_view where) {
   json.at("kept").get_to(sweep.kept);
   json.at("work").get_to(sweep.work);
   json.at("ended_work").get_to(sweep.ended_work);
-  json.at("earlier_work").get_to(sweep.earlier_work);
+  sweep.earlier_work = json.value("earlier_work", 0.0);  // which 0.1.0 does not write
   json.at("seconds").get_to(sweep.seconds);
   json.at("ends").get_to(sweep.ends);
   for (const auto& [status, count] : json.at("ended").items())
