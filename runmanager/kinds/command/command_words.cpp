@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
@@ -209,10 +210,12 @@ std::vector<std::string> command_environment(const CommandStart& start) {
 
 std::string params_text(const RunConfig& config) {
   auto json = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : told_params(config))
-    json[key] = is_json_text(value)
-                    ? nlohmann::ordered_json::parse(std::get<std::string>(value), nullptr, false)
-                    : to_json(value);
+  const auto given = config.resolved.find("params");
+  for (const auto& [key, value] : told_params(config)) {
+    // Lists are text there, and so are numbers if the key also has other values.
+    const bool is_text = std::holds_alternative<std::string>(value) && given && given->contains(key);
+    json[key] = is_text ? given->at(key) : to_json(value);
+  }
   return json_text(json);
 }
 

@@ -42,6 +42,14 @@ class CommandTest(ProgramRuns):
                        for run in self.runs(f"odd{shell}")}
             self.assertEqual(outputs, set(odd))
 
+    def test_the_file_of_parameters_has_the_values_of_the_sweep_file(self):
+        values = [None, 3, 0.5, True, "3", "{x}", "[", [1, {"a": None}], {}]
+        self.sweep(self.file(command=["true"], params={"x": values, "seed": [1]}, repeats=2))
+        found = [json.loads((self.folder / "runs/s" / run / "params.json").read_text())
+                 for run in json.loads((self.folder / "runs/s/sweep.json").read_text())["runs"]]
+        self.assertEqual([json.dumps(params) for params in found],
+                         [json.dumps({"x": x, "seed": 1 + repeat, "repeat": repeat}) for x in values for repeat in (0, 1)])
+
     def test_a_word_of_an_unknown_parameter_is_refused_with_those_there_are(self):
         done = self.sweep("lr=1,2", "--", "true", "{lrr}", code=2)
         self.assertIn("{lrr} is no parameter, want one of: lr, flags, overrides, params, run_dir, seed; ", done.stderr)
