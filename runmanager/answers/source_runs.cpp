@@ -4,6 +4,7 @@
 
 #include "core/json/json_text.h"
 #include "runmanager/config/run_name.h"
+#include "runmanager/records/recorded_config.h"
 
 namespace sweep {
 namespace {
@@ -43,8 +44,11 @@ std::vector<SourceRun> source_runs(const std::filesystem::path& directory, std::
 
 std::string setting_text(const SourceRun& run, const std::string& key) {
   if (key == kSweepKey) return run.source;
-  if (key == "device" && !run.record.device.empty()) return run.record.device;
-  if (const ParamValue* value = find_param(run.record.params, key)) return param_text(*value);
+  const ParamValue* const value = find_param(run.record.params, key);
+  // Programs may mean something else by it.
+  const bool is_device = key == "device" && (value == nullptr || known_device(param_text(*value)));
+  if (is_device && !run.record.device.empty()) return run.record.device;
+  if (value != nullptr) return param_text(*value);
   const std::string text = config_text(run.record.config, key);
   return key == kRepeatKey && text.empty() ? "0" : text;
 }
