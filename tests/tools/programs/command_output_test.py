@@ -135,18 +135,19 @@ class CommandOutputTest(ProgramRuns):
         process.wait(30)
         before = self.runs()["lr=1"]["epochs"]
         process, reached = self.start(*words), int(last.read_text())
-        until(lambda: int(last.read_text()) > reached + 1, 60, "two more epochs")
+        until(lambda: int(last.read_text()) > reached + 2, 60, "three more epochs")
         (worker,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(worker), signal.SIGKILL)
         self.assertEqual(process.wait(30), 1)
-        self.assertGreater(self.runs()["lr=1"]["seconds"]["run"], before[-1]["run_seconds"])
+        self.assertGreater(self.runs()["lr=1"]["seconds"]["run"], before[-1]["run_seconds"] + 1)
         self.sweep(*words)
         after = self.runs()["lr=1"]["epochs"]
         self.assertTrue(1 <= len(before) < len(after))
         for key in ("run_seconds", "epoch_seconds"):
             self.assertEqual([e.get(key) for e in after[:len(before)]], [e[key] for e in before])
-        self.assertLess(after[len(before)]["epoch_seconds"], after[len(before)]["run_seconds"])
-        self.assertTrue(all(e.get("epoch_seconds", 1) > 0.2 for e in after), "an epoch takes 0.4 s")
+        self.assertLess(after[-1]["epoch_seconds"], after[-1]["run_seconds"])
+        # Of one whose worker was killed before it told, the time is not known.
+        self.assertTrue(all(e["epoch_seconds"] is None or e["epoch_seconds"] > 0.2 for e in after), "an epoch takes 0.4 s")
 
     def test_a_million_lines_of_metrics_take_few_seconds(self):
         (self.folder / "lines").write_text("".join(f"step {i} loss={1 / (i + 1):.6f}\n" for i in range(1000000)))

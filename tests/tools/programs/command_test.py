@@ -53,9 +53,9 @@ class CommandTest(ProgramRuns):
     def test_a_word_of_an_unknown_parameter_is_refused_with_those_there_are(self):
         done = self.sweep("lr=1,2", "--", "true", "{lrr}", code=2)
         self.assertIn("{lrr} is no parameter, want one of: lr, flags, overrides, params, run_dir, seed; ", done.stderr)
+        self.assertIn('did you mean "lr"', done.stderr)
         done = self.sweep("seed=1,2", "--", "true", "{sed}", code=2)
         self.assertIn("want one of: seed, flags, overrides, params, run_dir; ", done.stderr)
-        self.assertIn('did you mean "lr"', done.stderr)
         self.assertIn("a\\xff is not UTF-8", self.sweep("lr=1,2", "--", "echo", "a\udcff", code=2).stderr)
         self.assertFalse((self.folder / "runs").exists())
         done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
