@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -62,6 +63,9 @@ ChartAxis metric_axis(const ReportData& data, const Metric& metric, const std::v
   if (metric.unit == MetricUnit::kShare) axis.format = ".3~%";
   axis.is_down = !goal_for(metric, data.goals).largest_is_best;
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));
+  // Vega takes the number of digits from the distance of two ticks.
+  const bool has_one_tick = std::ranges::adjacent_find(axis.values, std::not_equal_to()) == axis.values.end();
+  if (has_one_tick && metric.unit != MetricUnit::kShare) axis.format = ",.6~r";
   return axis;
 }
 
