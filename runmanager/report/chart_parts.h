@@ -16,8 +16,9 @@ Chart& add_chart(Charts& charts, const std::string& kind, std::string summary,
 /// The one with this name in a list of signals, scales, or other things with names; added if it is missing.
 nlohmann::ordered_json& named(nlohmann::ordered_json& list, const std::string& name);
 
-/// Writes the numbers along an axis so that the digits of what a diverging run has are not cut off.
-void shorten_labels(nlohmann::ordered_json& axis);
+/// Writes the numbers along an axis with the digits that tell them apart: those of a diverging run would be
+/// cut off.
+void set_labels(nlohmann::ordered_json& axis);
 
 /// How Vega writes the metric's values along an axis.
 inline std::string axis_format(bool is_share) { return is_share ? ".1~%" : ",~r"; }

@@ -53,7 +53,7 @@ Json spec_of(const std::string& kind, const Json& signals) {
   for (const auto& [name, value] : signals.items()) named(spec.at("signals"), name)["value"] = value;
   Json none = Json::array();
   for (Json& axis : spec.contains("axes") ? spec["axes"] : none)
-    if (axis.contains("format") && axis["format"].is_object()) shorten_labels(axis);
+    if (axis.contains("format") && axis["format"].is_object()) set_labels(axis);
   return spec;
 }
 
@@ -71,9 +71,13 @@ Json& named(Json& list, const std::string& name) {
   return list.emplace_back(Json{{"name", name}});
 }
 
-void shorten_labels(Json& axis) {
-  constexpr const char* kLabel = "abs(datum.value) < 1e6 ? datum.label : format(datum.value, '.2~e')";
-  axis["encode"]["labels"]["update"]["text"] = {{"signal", kLabel}};
+void set_labels(Json& axis) {
+  // Vega takes the number of digits from the distance of ticks: of a single one it shows one digit.
+  axis["encode"]["labels"]["update"]["text"] = {
+      {"signal", fmt::format("abs(datum.value) >= 1e6 ? format(datum.value, '.2~e') : "
+                             "span(domain('{}')) === 0 && indexof(datum.label, '%') < 0 ? "
+                             "format(datum.value, ',.6~g') : datum.label",
+                             axis.at("scale").get<std::string>())}};
 }
 
 Chart& add_chart(Charts& charts, const std::string& kind, std::string summary,

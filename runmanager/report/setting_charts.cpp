@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -63,9 +62,6 @@ ChartAxis metric_axis(const ReportData& data, const Metric& metric, const std::v
   if (metric.unit == MetricUnit::kShare) axis.format = ".3~%";
   axis.is_down = !goal_for(metric, data.goals).largest_is_best;
   for (const std::size_t run : runs) axis.values.emplace_back(*run_metric(data.records[run], metric));
-  // Vega takes the number of digits from the distance of two ticks.
-  const bool has_one_tick = std::ranges::adjacent_find(axis.values, std::not_equal_to()) == axis.values.end();
-  if (has_one_tick && metric.unit != MetricUnit::kShare) axis.format = ",.6~r";
   return axis;
 }
 
@@ -163,7 +159,7 @@ void add_coordinates(const ReportData& data, Charts& charts) {
       model["scale"] = name;
       model["offset"] = {{"signal", fmt::format("scale('x', '{}') - width", name)}};
       if (!axis.format.empty()) model["format"] = axis.format;
-      if (axis.scale == "linear") shorten_labels(model);
+      if (axis.scale == "linear") set_labels(model);
       // By its place: Vega takes a text such as "constructor" for a property that its own objects have.
       if (model.contains("titleY")) model["title"] = {{"signal", fmt::format("data('axes')[{}].title", i)}};
       chart.spec.at("axes").push_back(std::move(model));

@@ -52,13 +52,6 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
   EXPECT_THAT(axis.dump(), HasSubstr("format(datum.value, '.2~e')")) << "long numbers would be cut";
 }
 
-TEST(Coordinates, ShowTheDigitsOfAnAxisWithOneValue) {
-  for (const double seconds : {0.33333, 0.5}) {
-    const Shown shown({keyed(0.1, 0.5, 0.33333), keyed(0.2, 0.9, seconds)});
-    EXPECT_EQ(shown.chart("coordinates").spec.at("axes").at(3).at("format"), seconds < 0.5 ? ",.6~r" : ",~r");
-  }
-}
-
 TEST(Coordinates, HaveTheBestAtTheTopThatTheGoalsAskFor) {
   const Shown shown({keyed(0.1, 0.5, 4), keyed(0.2, 0.9, 2)},
                     {asked_goal("validation_accuracy", false), asked_goal("epoch_seconds", true)});

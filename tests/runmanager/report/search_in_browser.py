@@ -91,16 +91,26 @@ class Whole(Page):
         self.assertEqual(self.browser.evaluate("const view = Charts.views.get('slice-0'); "
                                                "return new Set(view.data('trials').map(row => view.scale('x')(row.axis0))).size"), 4)
 
+    def labels(self, chart, part):
+        """What different values of `part`, "x" or "text", the labels along the chart's axes have."""
+        return self.browser.evaluate(f"""
+          const found = new Set(), look = item => {{
+            if (item.mark?.role === 'axis-label') found.add(item.{part});
+            item.items?.forEach(look);
+          }};
+          look(Charts.views.get('{chart}').scenegraph().root);
+          return [...found];""")
+
     def test_the_labels_of_axes_lie_on_their_halos(self):
         self.report(made.pairs())
-        places = self.browser.evaluate("""
-          const found = new Set(), look = item => {
-            if (item.mark?.role === 'axis-label') found.add(item.x);
-            item.items?.forEach(look);
-          };
-          look(Charts.views.get('coordinates').scenegraph().root);
-          return [...found];""")
-        self.assertEqual(len(places), 1, places)
+        self.assertEqual(len(self.labels("coordinates", "x")), 1)
+
+    def test_a_single_number_along_an_axis_has_its_digits(self):
+        epoch = made.epochs(1, 0.8, 1, validation=False)
+        epoch[0] |= {"loss": 0.6789, "epoch_seconds": 1.2345}
+        self.report([made.run(f"r{lr}", {"lr": lr}, epoch) for lr in (0.1, 0.2)])
+        self.assertIn("0.6789", self.labels("curves-loss", "text"))
+        self.assertIn("1.2345", self.labels("coordinates", "text"))
 
     def test_showing_all_runs_counts_them(self):
         self.report([made.run(f"r{i}", {"lr": i, "size": f"[{i}, {i}]"}, made.epochs(3, 0.5, 1)) for i in range(3)])
