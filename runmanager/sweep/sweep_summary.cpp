@@ -70,8 +70,15 @@ std::string missing_metric_text(const std::vector<RunRecord>& runs, const Sweep&
     if (std::string missing = text(*goal.metric, "by which runs are judged"); !missing.empty())
       return missing;
   }
-  const bool stops = !sweep.runs.empty() && sweep.runs.front().stop;
-  return stops ? text(*sweep.runs.front().stop->goal.metric, "which \"stop\" watches") : "";
+  if (sweep.runs.empty()) return "";
+  const RunConfig& first = sweep.runs.front();
+  if (first.stop) return text(*first.stop->goal.metric, "which \"stop\" watches");
+  const bool is_silent = first.command && first.command->metrics.empty() && !ended.empty() &&
+                         std::ranges::all_of(ended, [](const RunRecord* run) { return run->epochs.empty(); });
+  return is_silent ? "No run has reported a metric. Name what the program prints, as by "
+                     "metrics.loss='loss=([0-9.]+)', or let it append lines such as {\"loss\": 0.5} to the "
+                     "file $SWEEP_METRICS"
+                   : "";
 }
 
 // Which expressions of "metrics" have found nothing in any run; "" if there are none.

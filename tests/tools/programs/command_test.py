@@ -68,6 +68,7 @@ class CommandTest(ProgramRuns):
                           "objective": {"objective": "los", "params": {"x": [1, 2]}}}.items():
             done = self.sweep(self.file(name, **{**keys, **key}), "--quiet")
             self.assertRegex(done.stderr, "No run has reported los, by which runs are judged; there are: .*acc")
+        self.assertIn("No run has reported a metric. Name what", self.sweep(self.file("silent", command=["true"], params={"x": [1]})).stderr)
         self.assertNotIn("No run has reported", self.sweep(self.file("good", **keys | {"objective": "acc", "params": {"x": [1]}})).stderr)
 
     def test_threads_and_hidden_gpus(self):
