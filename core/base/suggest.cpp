@@ -32,13 +32,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates) {
   // A longer text is not a typing mistake, and the comparison is quadratic.
-  constexpr std::size_t kMaxLength = 64;
+  constexpr std::size_t kMaxLength = 64, kMinBeginning = 3;
   if (wrong.size() > kMaxLength) return "";
   std::string best;
   // At most two edits, or a third of a longer name.
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(wrong, candidate);
+    const bool is_beginning = wrong.size() >= kMinBeginning && candidate.size() > wrong.size() &&
+                              edit_distance(wrong, candidate.substr(0, wrong.size())) == 0;
+    const std::size_t distance = is_beginning ? 1 : edit_distance(wrong, candidate);
     // A name in which every letter has to be replaced is not similar.
     if (distance < best_distance && distance < std::max(wrong.size(), candidate.size())) {
       best = candidate;

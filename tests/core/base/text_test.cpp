@@ -51,11 +51,15 @@ TEST(NearestName, FindsWhatATypingMistakeMeant) {
   EXPECT_EQ(nearest_name("DEVICE", kNames), "device");
   EXPECT_EQ(nearest_name("num_wrokers", kNames), "num_workers");
   EXPECT_EQ(nearest_name("rl", kNames), "lr");
+  EXPECT_EQ(nearest_name("Num", kNames), "num_workers");
+  EXPECT_EQ(nearest_name("batch", std::vector<std::string>{"catch", "batch_size"}), "catch")
+      << "as near, and earlier";
 }
 
 TEST(NearestName, SaysNothingWhereNothingIsNear) {
   EXPECT_EQ(nearest_name("temperature", kNames), "");
   EXPECT_EQ(nearest_name("", kNames), "");
+  EXPECT_EQ(nearest_name("sh", kNames), "");
   EXPECT_EQ(nearest_name("x", {}), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), kNames), "");
 }
