@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPieceBytes = 256 << 10;
-
 // Runs a program that has to be there.
 CommandResult run_needed(const std::vector<std::string>& words, const std::function<bool()>& goes_on) {
   CommandResult result = run_command(words, goes_on);
@@ -176,11 +174,7 @@ void check_digest(const std::string& url, const std::string& digest, std::string
 // The SHA-256 of what a file holds, decompressed. Messages name the URL: the path is one that nobody has
 // seen.
 std::string content_digest(const std::string& url, const fs::path& path) {
-  InputFile file(path, url);
-  std::vector<std::uint8_t> piece(kPieceBytes);
-  while (file.read(piece) == piece.size()) {
-  }
-  return file.sha256();
+  return InputFile(path, url).sha256();
 }
 
 // Moves checked files to their names. A plain file of the same set would be read in place of the compressed

@@ -183,4 +183,12 @@ NamedArray read_array(const ByteSource& source, const ArrayLayout& layout) {
   return array;
 }
 
+NamedArray array_or_problem(const std::function<NamedArray()>& read) {
+  try {
+    return read();
+  } catch (const UnusableArray& error) {
+    return {.name = {}, .shape = {}, .values = {}, .problem = error.what()};
+  }
+}
+
 }  // namespace sweep

@@ -58,6 +58,10 @@ struct ArrayLayout {
 /// source can hold.
 NamedArray read_array(const ByteSource& source, const ArrayLayout& layout);
 
+/// The array that `read` returns, or one whose `problem` is the UnusableArray that it throws: in a file with
+/// others, such as names of classes, it may not be needed.
+NamedArray array_or_problem(const std::function<NamedArray()>& read);
+
 /// Throws DataError if more follows the values of `shape`. The attempt to read on also has a compressed
 /// source compare its checksum.
 void require_end(const ByteSource& source, const Shape& shape);

@@ -191,6 +191,13 @@ std::size_t InputFile::read(std::span<std::uint8_t> out) {
   return count;
 }
 
+std::string InputFile::sha256() {
+  std::vector<std::uint8_t> piece(kPackedPieceBytes);
+  while (read(piece) == piece.size()) {
+  }
+  return digest_.finish();
+}
+
 std::string InputFile::read_text(std::size_t count) {
   std::string text(count, '\0');
   text.resize(read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), count)));

@@ -92,8 +92,8 @@ class InputFile {
   std::uint64_t max_content() const;
   const std::string& name() const { return name_; }
 
-  /// SHA-256 of what read() returned. Call once, after read() has reached the end.
-  std::string sha256() { return digest_.finish(); }
+  /// SHA-256 of the content, of which it reads what is left. Call once.
+  std::string sha256();
 
  private:
   struct Inflate;

@@ -132,7 +132,7 @@ DataArrays read_npy_files(std::span<const fs::path> paths, const ReadOptions&) {
   DataArrays data;
   for (const fs::path& path : files_in(paths, {".npy"})) {
     InputFile file(path);
-    data.arrays.push_back(read_npy(source_of(file)));
+    data.arrays.push_back(array_or_problem([&] { return read_npy(source_of(file)); }));
     data.arrays.back().name = path.stem().string();
     data.files.push_back({path, file.sha256()});
   }

@@ -78,12 +78,7 @@ NamedArray read_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& member,
       refuse(where, "is shorter than the directory of the archive says");
     return count;
   };
-  NamedArray array;
-  try {
-    array = read_npy({read, member.size, where});
-  } catch (const UnusableArray& error) {  // such as names of classes
-    array.problem = error.what();
-  }
+  NamedArray array = array_or_problem([&] { return read_npy({read, member.size, where}); });
   const std::string_view name = member.name;
   array.name = name.substr(0, name.size() - kEnding.size());
   return array;

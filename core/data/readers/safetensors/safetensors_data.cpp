@@ -43,7 +43,9 @@ std::vector<NamedArray> read_safetensors_arrays(InputFile& file) {
   for (const TensorEntry& entry : header.tensors) {
     ByteSource source = source_of(file);
     source.name += fmt::format(": tensor \"{}\"", entry.name);
-    arrays.push_back(read_array(source, {.type = entry.type, .shape = entry.shape}));
+    arrays.push_back(
+        array_or_problem([&] { return read_array(source, {.type = entry.type, .shape = entry.shape}); }));
+    if (!arrays.back().problem.empty()) file.read_text(entry.end - entry.begin);  // one value at most
     arrays.back().name = entry.name;
   }
   if (!file.read_text(1).empty()) refuse(name, "is too long: more follows the last tensor's data");

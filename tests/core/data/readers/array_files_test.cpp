@@ -80,6 +80,7 @@ NamedArray read(const json& row, std::string& sha256) {
                      : reader == "idx" ? read_idx(file, row.at("dimensions"))
                                        : read_safetensors_arrays(file).at(0);
   sha256 = file.sha256();
+  if (!array.problem.empty()) throw DataError(array.problem);
   return array;
 }
 

@@ -68,6 +68,22 @@ TEST_F(DataFormat, ReadsAPathOrAPattern) {
   EXPECT_EQ(count("", "csv"), 2);
 }
 
+TEST_F(DataFormat, HasArraysThatAreOfNoUseUntilTheyAreNeeded) {
+  directory.write("folder/names.npy", npy_file("<U1", "(2,)", "a...b..."));
+  directory.write("folder/x.npy", npy_file("|u1", "(1,)", "a"));
+  const DataArrays arrays = read((directory / "folder").string());
+  EXPECT_THAT(arrays.arrays.front().problem, HasSubstr("names.npy: holds values of type \"<U1\""));
+  EXPECT_EQ(arrays.files.front().sha256, file_sha256(directory / "folder/names.npy"));
+  const std::string header =
+      R"({"n": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
+          "x": {"dtype": "U8", "shape": [1], "data_offsets": [4, 5]}})";
+  const fs::path file = directory.write("file", test::safetensors_file(header, "....a"));
+  const std::vector<NamedArray> tensors = read(file.string()).arrays;
+  EXPECT_THAT(tensors.at(0).problem, HasSubstr("tensor \"n\": holds a single number"));
+  EXPECT_EQ(tensors.at(0).name, "n");
+  EXPECT_EQ(std::get<0>(tensors.at(1).values)[0], 'a');
+}
+
 TEST_F(DataFormat, SaysWhatIsKnownOfDataThatIsNot) {
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
