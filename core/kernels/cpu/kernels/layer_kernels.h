@@ -1,7 +1,9 @@
 // Layers except convolutions on one block of 16 images. Thread-safe: pure functions of their arguments.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "core/kernels/cpu/simd/block.h"
@@ -25,6 +27,17 @@ extern const Kernel<void(Activation activation, float coefficient, const float* 
 /// out = a + b, then max(0, ·) if `relu`, over `floats` values, a multiple of kLanes. out may be a or b.
 extern const Kernel<void(const float* a, const float* b, std::size_t floats, bool relu, float* out)>
     sum_values;
+
+/// The factors of a dropout: 0 for random integers below `threshold`, otherwise `kept`. The random integers
+/// of four elements of an image are philox4x32({element / 4, image, step, use}, key), in order.
+struct DropoutDraw {
+  std::array<std::uint32_t, 2> key;
+  std::uint32_t first_image, step, use, threshold;
+  float kept;
+};
+
+/// factors [elements][16] of the 16 images from draw.first_image on.
+extern const Kernel<void(const DropoutDraw& draw, std::size_t elements, float* factors)> dropout_factors;
 
 // Fully connected layers.
 

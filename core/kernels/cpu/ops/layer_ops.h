@@ -120,7 +120,7 @@ class DropoutOp final : public Op {
     sizes_.saved_floats = sizes_.out_floats;  // the factors
   }
   void forward(const Pass& pass, const float*, const Buffers& buffers) const override {
-    const std::size_t elements = sizes_.in_elements, floats = sizes_.out_floats;
+    const std::size_t floats = sizes_.out_floats;
     if (!pass.training || probability_ == 0) {
       std::fill_n(buffers.saved, floats, 1.0f);
       std::copy_n(buffers.in, floats, buffers.out);
@@ -129,20 +129,12 @@ class DropoutOp final : public Op {
     const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(pass.seed),
                                            static_cast<std::uint32_t>(pass.seed >> 32)};
     const std::uint32_t use = static_cast<std::uint32_t>(RandomUse::kDropout) << 24 | number_;
-    // Dropped if the random integer is below p · 2³²; p = 1 drops everything.
-    const auto threshold = static_cast<std::uint64_t>(std::ldexp(probability_, 32));
+    // Dropped if the random integer is below p · 2³²; p = 1 drops everything, because `kept` is 0.
+    const double threshold = std::min(std::ldexp(probability_, 32), 0x1p32 - 1);
     const float kept = probability_ < 1 ? static_cast<float>(1 / (1 - probability_)) : 0.0f;
-    for (std::size_t element = 0; element < elements; element += 4) {
-      const std::size_t count = std::min<std::size_t>(4, elements - element);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const auto random = philox4x32(
-            {static_cast<std::uint32_t>(element / 4), static_cast<std::uint32_t>(buffers.first_image + lane),
-             static_cast<std::uint32_t>(pass.step), use},
-            key);
-        for (std::size_t i = 0; i < count; ++i)
-          buffers.saved[(element + i) * kLanes + lane] = random[i] < threshold ? 0.0f : kept;
-      }
-    }
+    dropout_factors({key, static_cast<std::uint32_t>(buffers.first_image),
+                     static_cast<std::uint32_t>(pass.step), use, static_cast<std::uint32_t>(threshold), kept},
+                    sizes_.in_elements, buffers.saved);
     for (std::size_t i = 0; i < floats; ++i) buffers.out[i] = buffers.in[i] * buffers.saved[i];
   }
   void backward(const float*, const Buffers& buffers) const override {
