@@ -154,6 +154,58 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
   });
 }
 
+// A sum is over the positions, in their order, as in backward_taps(): the other lanes would add zeros.
+void conv_backward_weights_of_one(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                                  float* scratch, float* grad_weights) {
+  constexpr int kTaps = kManyRegisters ? 16 : 8;
+  const Lanes d;
+  const std::size_t channels = round_up_to_cache_line(g.out_channels), taps = g.in_channels * g.taps();
+  // [position][output channel], zero beyond the channels; then [input channel][y][x].
+  float* images = scratch + g.out_height * g.out_width * channels;
+  const std::size_t plane = g.in_height * g.in_width;
+  std::fill(scratch, images, 0.0f);
+  for (std::size_t c = 0; c < g.out_channels; ++c) {
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      const float* row = gradient.data + c * gradient.channel_floats() +
+                         (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+      for (std::size_t x = 0; x < g.out_width; ++x)
+        scratch[(y * g.out_width + x) * channels + c] = row[x * gradient.gap_x * kLanes];
+    }
+  }
+  for (std::size_t c = 0; c < g.in_channels; ++c) {
+    for (std::size_t i = 0; i < plane; ++i) images[c * plane + i] = in[c * g.in_plane + i * kLanes];
+  }
+  ConvGeometry dense = g;
+  dense.in_plane = plane * kLanes;
+  std::size_t offsets[kMaxTaps];
+  HWY_ALIGN float sums[kLanes];
+  for (std::size_t begin = 0; begin < taps; begin += kMaxTaps) {
+    const std::size_t count = HWY_MIN(kMaxTaps, taps - begin);
+    compute_tap_offsets(dense, begin, count, offsets);
+    for_each_run<kTaps>(count, [&](std::size_t first, auto run) HWY_ATTR {
+      for (std::size_t channel = 0; channel < g.out_channels; channel += hn::Lanes(d)) {
+        Vector acc[run()];
+        for (std::size_t k = 0; k < run(); ++k) acc[k] = hn::Zero(d);
+        const float* dy = scratch + channel;
+        for (std::size_t y = 0; y < g.out_height; ++y) {
+          const float* row = images + y * g.stride_y * g.in_width;
+          for (std::size_t x = 0; x < g.out_width; ++x, dy += channels, row += g.stride_x) {
+            const Vector value = hn::Load(d, dy);
+            for (std::size_t k = 0; k < run(); ++k)
+              acc[k] = hn::MulAdd(value, hn::Set(d, row[offsets[first + k] / kLanes]), acc[k]);
+          }
+        }
+        for (std::size_t k = 0; k < run(); ++k) {
+          hn::Store(acc[k], d, sums);
+          const std::size_t in_channel = (begin + first + k) / g.taps(), tap = (begin + first + k) % g.taps();
+          for (std::size_t c = 0; c < HWY_MIN(hn::Lanes(d), g.out_channels - channel); ++c)
+            grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] += sums[c];
+        }
+      }
+    });
+  }
+}
+
 void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
   for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += channel_gradient_sum(g, gradient, c);
 }
@@ -185,8 +237,14 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 
 SWEEP_EXPORT_KERNEL(conv_backward_weights);
+SWEEP_EXPORT_KERNEL(conv_backward_weights_of_one);
 SWEEP_EXPORT_KERNEL(conv_backward_bias);
 SWEEP_EXPORT_KERNEL(pad_gradient);
+
+std::size_t conv_weights_scratch_floats(const ConvGeometry& g) {
+  return g.out_height * g.out_width * round_up_to_cache_line(g.out_channels) +
+         g.in_channels * g.in_height * g.in_width;
+}
 
 }  // namespace sweep::cpu
 #endif  // HWY_ONCE

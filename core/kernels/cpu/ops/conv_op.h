@@ -1,6 +1,7 @@
 // conv2d, with a fused ReLU and 2×2 max pooling if they follow.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
@@ -19,6 +20,9 @@ namespace sweep::cpu {
 ///
 /// Each group of channels is a convolution of its own; groups run one after the other. The input is copied
 /// into zero padding, unless the op before it writes it padded (accept_padded_input()).
+///
+/// If a block has one image, the direct kernels would work for 16 lanes in vain. Its planes are cut into 16
+/// patches then, which they take for small images; all sums are the same.
 class ConvOp : public Op {
  public:
   struct Fusion {
@@ -58,6 +62,20 @@ class ConvOp : public Op {
     return padded() && !input_is_padded_ ? buffers.saved : buffers.in;
   }
 
+  /// 16 parts of an image's planes, `columns` next to each other, of height × width pixels each.
+  struct Patches {
+    std::size_t columns, height, width;
+    void join(const float* from, const std::array<std::size_t, 3>& planes, std::size_t lanes,
+              float* to) const;
+  };
+  static Patches patches_of(const ConvGeometry& g, std::size_t height, std::size_t width, std::size_t step_y,
+                            std::size_t step_x);
+  void plan_patches();
+  void forward_patches(const float* in, const float* packed, const float* bias, float* scratch,
+                       float* out) const;
+  void backward_patches(const ConvGradient& gradient, const float* packed, float* scratch,
+                        float* grad_in) const;
+
   ConvGeometry geometry_{};  // of one group, padding included
   std::size_t groups_ = 1;
   Fusion fusion_;
@@ -68,6 +86,12 @@ class ConvOp : public Op {
   ConvGradient gradient_layout_{};
   std::size_t argmax_offset_ = 0, gradient_offset_ = 0;  // in `saved`
   std::size_t packed_floats_ = 0;                        // of one group's packed_ and packed_transposed_
+  // Of one image: patches of the output, and of the input's gradient, each with the geometry of a small
+  // image.
+  bool has_patches_ = false;
+  Patches out_patches_{}, in_patches_{};
+  ConvGeometry out_patch_{}, in_patch_{};
+  ConvGradient patch_gradient_{};
   AlignedBuffer packed_, packed_transposed_;
   std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };
