@@ -70,11 +70,11 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
   const std::size_t samples =
       value_count(batch.samples) / std::max<std::size_t>(element_count(network.input()), 1);
   const std::size_t per_sample = is_regression(batch.targets) ? element_count(network.output()) : 1;
-  if (value_count(batch.samples) != samples * element_count(network.input()) ||
-      value_count(batch.targets) != samples * per_sample) {
-    throw ShapeError("samples of another size than the network's input " + to_string(network.input()) +
-                     (per_sample == 1 ? "" : ", or targets of another size than its output"));
-  }
+  if (value_count(batch.samples) != samples * element_count(network.input()))
+    throw ShapeError("samples of another size than the network's input " + to_string(network.input()));
+  if (value_count(batch.targets) != samples * per_sample)
+    throw ShapeError("a batch with " + std::to_string(value_count(batch.targets)) + " targets for its " +
+                     std::to_string(samples) + " samples, want " + std::to_string(samples * per_sample));
   if (std::ranges::any_of(batch.indices, [&](std::uint32_t index) { return index >= samples; }))
     throw ShapeError("a batch with an index beyond its " + std::to_string(samples) + " samples");
   if (!is_regression(batch.targets)) check_classes(batch, network, loss.kind);
