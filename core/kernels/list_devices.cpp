@@ -74,7 +74,7 @@ std::optional<std::string> unavailable_reason(const Device& device) {
   }
   if (auto reason = cuda_unavailable_reason()) return reason;
   const std::vector<DeviceInfo> devices = list_cuda_devices();
-  if (device.index < static_cast<int>(devices.size()))
+  if (device.index >= 0 && device.index < static_cast<int>(devices.size()))
     return cuda_device_reason(devices[static_cast<std::size_t>(device.index)]);
   return "there is no " + device.name() + ": this machine has " + counted(devices.size(), "CUDA device") +
          ", numbered from 0";

@@ -222,6 +222,7 @@ TEST(Devices, CodeRunsOnWhatItWasBuiltForAndOnWhatCanTakeIt) {
 
 TEST(Devices, ADeviceThatIsNotThereHasAReason) {
   EXPECT_NE(unavailable_reason(parse_device("cuda:4000")), std::nullopt);
+  EXPECT_NE(unavailable_reason({DeviceType::kCuda, -1}), std::nullopt);
 }
 
 TEST(CudaDevices, StayAtTheirIndexIfOneBeforeThemDoesNotAnswer) {
