@@ -22,12 +22,18 @@ namespace {
 // It becomes a directory, whose files of an earlier start are removed.
 void check_name(const std::filesystem::path& name) {
   if (!name.empty() && name.is_relative() && name == name.lexically_normal() && name.has_filename() &&
-      *name.begin() != ".." && name != ".")
+      *name.begin() != ".." && name != "." && name.native().find('\0') == std::string::npos)
     return;
   throw ConfigError(
       fmt::format("a run's name: got \"{}\", want one of a directory below that of all runs, "
                   "as RunBuilder::get_runs() gives it",
                   printable(name.string())));
+}
+
+TrainedNetwork checked(const Network* network, const DataLoader* loader) {
+  if (loader != nullptr && loader->samples().set == nullptr)
+    throw ConfigError("a run's loader has no data set; want that of the training samples");
+  return {network, loader};
 }
 
 // "runs" of "runs", "runs/" and "runs/.", and the current directory's name of "." and "".
@@ -102,9 +108,9 @@ void RunManager::check_ended(const char* call) const {
 
 void RunManager::begin_run(const Run& run, const Network* network, const DataLoader* loader) {
   check_ended("begin_run");
+  const TrainedNetwork trained = checked(network, loader);
   runs_->open_record(run.name, [&](RunRecord& record) {
-    runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
-                                                    TrainedNetwork{network, loader}, record);
+    runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run, trained, record);
   });
   recorder_ = runs_->recorder.get();
 }
@@ -112,6 +118,7 @@ void RunManager::begin_run(const Run& run, const Network* network, const DataLoa
 void RunManager::resume_run(const Run& run, std::string_view text, const Network* network,
                             const DataLoader* loader) {
   check_ended("resume_run");
+  const TrainedNetwork trained = checked(network, loader);
   const std::string where = "the progress of " + run.name;
   RunProgress progress;
   try {
@@ -125,8 +132,8 @@ void RunManager::resume_run(const Run& run, std::string_view text, const Network
   if (progress.record.params != run.params)
     throw DataError(where + " is that of other parameters, " + to_json(progress.record.params).dump());
   runs_->open_record(run.name, [&](RunRecord& record) {
-    runs_->recorder = std::make_unique<RunRecorder>(runs_->recorder_options(), run,
-                                                    TrainedNetwork{network, loader}, progress, record);
+    runs_->recorder =
+        std::make_unique<RunRecorder>(runs_->recorder_options(), run, trained, progress, record);
   });
   recorder_ = runs_->recorder.get();
 }

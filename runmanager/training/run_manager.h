@@ -52,7 +52,7 @@ class RunManager : public RunTracker {
   /// Opens the run's directory and events file and writes configuration, hparams, graph, and the images of
   /// the first batch that `loader` will give. Removes the files of an earlier run of this name. Keeps
   /// references to `network` and `loader` until end_run(). Starts the run's clock. Throws ConfigError unless
-  /// the run's name is one of a directory below directory().
+  /// the run's name is one of a directory below directory() and the loader has a data set.
   void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
     begin_run(run, &network, &loader);
   }

@@ -287,6 +287,9 @@ TEST_F(RunManagerTest, RefusesRunsWithoutADirectoryOfTheirOwnAndKeepsNoRecordOfT
     EXPECT_THROW(manager.begin_run({.name = name}), ConfigError) << name;
     EXPECT_THROW(manager.keep_completed({.name = name}), ConfigError) << name;
   }
+  EXPECT_THROW(manager.begin_run({.name = std::string("a\0b", 3)}), ConfigError);
+  const DataLoader empty({}, {});
+  EXPECT_THROW(manager.begin_run(run_, network_, empty), ConfigError);
   for (const char* name : {"", ".", ".."}) EXPECT_THROW(manager.save(name), ConfigError) << name;
   std::filesystem::create_directories(manager.directory());
   write_file_atomically(manager.directory() / "taken", "a file where the run's directory would be");
