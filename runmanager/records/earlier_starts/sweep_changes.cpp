@@ -93,7 +93,8 @@ std::vector<std::string> changes_since(const fs::path& directory, std::span<cons
       "with other settings {are} trained again; each old one is removed when its new one has finished");
   add(adopted, "from an earlier start {are} the same under another name and {were} renamed");
   add(longer, "{were} finished with fewer epochs and {go} on");
-  for (const auto& [note, names] : notes) changes.push_back(fmt::format("{}: {}", first_names(names), note));
+  for (const auto& [note, names] : notes)
+    changes.push_back(fmt::format("{}: {}{}", first_names(names), names.size() > 1 ? "each " : "", note));
   if (const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory)) {
     add(without(now, *old), "new since the last start");
     add(without(without(*old, now), former), "no longer in the file; what {they_have} left stays");

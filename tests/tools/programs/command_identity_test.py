@@ -60,7 +60,7 @@ class IdentityTest(ProgramRuns):
         note = "has the metrics that other expressions found; it stays as it is, --fresh runs"
         changed = self.file(cwd="a", metrics={"loss": "Loss: ([0-9])"}, **keys)
         self.assertIn(note, self.sweep("plan", changed).stdout)
-        self.assertIn("x=1; x=2: " + note, self.sweep(changed).stderr)
+        self.assertIn("x=1; x=2: each " + note, self.sweep(changed).stderr)
         self.assertIn(f'was run in "{self.folder}/a"; it', self.sweep(self.file(cwd="b", metrics={"loss": "loss: ([0-9])"}, **keys)).stderr)
         self.assertNotIn("no line of", self.sweep(self.file("t", metrics={"loss": "Loss: ([0-9])"}, **keys)).stderr)
 
