@@ -62,6 +62,9 @@ class CommandSearchTest(ProgramRuns):
         self.sweep(self.file("tpe", command=["python3", "train.py", "{lr}", "2", "0"], search=search,
                              params={"lr": {"uniform": [0, 1]}}))
         self.assertEqual(len(self.runs("tpe")), 4)
+        told = self.sweep(self.file("random", command=["true"], search={"method": "random", "trials": 3}, repeats=2,
+                                    params={"lr": {"uniform": [0, 1]}})).stderr
+        self.assertIn("\n3 trials\n", told)
         search = {"method": "halving", "metric": "loss", "reduction": 2, "min_epochs": 1}
         self.sweep(self.file("halving", command=command, search=search, reports=4, params={"lr": [1, 2, 3, 4]}), "--jobs", "4")
         statuses = {run: record["status"] for run, record in self.runs("halving").items()}
