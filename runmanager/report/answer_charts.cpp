@@ -24,8 +24,8 @@ std::string settings_text(const Settings& settings) {
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// What a chart of means shows: the values of the runs, and as much on both sides. The intervals of a few runs
-// may be many times as long.
+// What a chart of means shows: the values of the runs, and as much on both sides, but no share that cannot
+// be. The intervals of a few runs may be many times as long.
 std::pair<double, double> shown_range(const ReportData& data) {
   std::vector<double> values;
   for (const RunRecord& run : data.records) {
@@ -33,7 +33,12 @@ std::pair<double, double> shown_range(const ReportData& data) {
     if (run.status == RunStatus::kCompleted && value && std::isfinite(*value)) values.push_back(*value);
   }
   const auto [least, most] = std::ranges::minmax(values);
-  return {least - (most - least), most + (most - least)};
+  double low = least - (most - least), high = most + (most - least);
+  if (data.metric().unit == MetricUnit::kShare) {
+    low = std::max(low, std::min(least, 0.0));
+    high = std::min(high, std::max(most, 1.0));
+  }
+  return {low, high};
 }
 
 std::string faster_text(const ComparedValue& value, const ComparedPair& pair) {
