@@ -78,7 +78,7 @@ ResumePoint find_resume_point(const PreparedRun& run, const fs::path& run_direct
 
 std::set<std::int64_t> recorded_epochs(const fs::path& directory) {
   std::set<std::int64_t> steps;
-  for (const std::string& name : tbwriter::list_event_files(directory)) {
+  for (const std::string& name : own_event_files(directory)) {
     tbwriter::EventReader reader(directory / name);
     while (const auto payload = reader.next()) {
       const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
@@ -91,7 +91,7 @@ std::set<std::int64_t> recorded_epochs(const fs::path& directory) {
 }
 
 void remove_events(const fs::path& directory) {
-  std::vector<std::string> files = tbwriter::list_event_files(directory);
+  const std::vector<std::string> files = own_event_files(directory);
   // The latest first: what is left after an interruption is still the beginning of the run.
   for (auto name = files.rbegin(); name != files.rend(); ++name) {
     std::error_code error;

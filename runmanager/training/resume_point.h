@@ -26,11 +26,11 @@ struct ResumePoint {
 /// with the same configuration, data, numerics and initial weights.
 ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory);
 
-/// The steps of the epochs that RunLog::epoch() has written to the events files in `directory`; a power cut
+/// The steps of the epochs that RunLog::epoch() has written to its events files in `directory`; a power cut
 /// may have removed some. Reads each file up to its first damage. Throws DataError if a file cannot be read.
 std::set<std::int64_t> recorded_epochs(const std::filesystem::path& directory);
 
-/// Removes all events files in `directory`. Throws IoError.
+/// Removes the events files in `directory` that this program has written. Throws IoError.
 void remove_events(const std::filesystem::path& directory);
 
 /// Removes the events files that are not of the run although their names may be earlier: those of a process

@@ -116,7 +116,8 @@ void RunRecorder::restore_events(const Run& run, std::set<std::int64_t> recorded
   }
   // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
   // are of events that this checkpoint does not know.
-  if (!recorded.empty() || (!lost.empty() && lost.front() == &record_.epochs.front())) {
+  if (!recorded.empty() || sweep::own_event_files(directory_).empty() ||
+      (!lost.empty() && lost.front() == &record_.epochs.front())) {
     check_owner();
     remove_events(directory_);
     earlier_files_.clear();

@@ -98,6 +98,23 @@ TEST_F(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(parse_csv(read_file(directory.path() / "stopped/results.csv")).size(), 1u + 4);
 }
 
+TEST_F(OwnTrainingLoop, BeginsItsEventsAnewIfTheyAreGoneBeforeItsFirstEpoch) {
+  RunManager manager({.directory = directory.path()});
+  const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
+  manager.begin_run(run);
+  const std::string progress = manager.progress();
+  manager.end_run(RunStatus::kInterrupted);
+  std::filesystem::remove_all(directory.path() / run.name);
+  const std::filesystem::path other = directory.path() / run.name / "a.tfevents";
+  std::filesystem::create_directory(other.parent_path());
+  write_file_atomically(other, "");
+  manager.resume_run(run, progress);
+  manager.end_run();
+  EXPECT_THAT(tbwriter::tags_of(tbwriter::read_run(directory.path() / run.name)),
+              Contains("_hparams_/session_start_info"));
+  EXPECT_TRUE(std::filesystem::exists(other)) << "another program's";
+}
+
 TEST_F(OwnTrainingLoop, MeansAMetricOfNetworksByItsTagAlso) {
   RunManager manager({.directory = directory.path()});
   sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
