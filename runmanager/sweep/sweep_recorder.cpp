@@ -201,9 +201,9 @@ void SweepRecorder::count_cost(std::size_t run) {
   const Begin begin = found->second;
   begins_.erase(found);
   const double seconds = options_.clock() - begin.seconds;
-  const double run_seconds = record(run).run_seconds.value_or(0) - begin.run_seconds;
   // The record of a resumed run also counts the time of earlier starts, so it can exceed this start's.
-  if (run_seconds > seconds) return;
+  const double run_seconds =
+      std::clamp(record(run).run_seconds.value_or(0) - begin.run_seconds, 0.0, seconds);
   // Where what those took for logs is not known, it is their part of the whole.
   const double all_logging = record(run).logging_seconds,
                logging_seconds = begin.run_seconds > 0 && begin.logging_seconds == 0
@@ -211,8 +211,9 @@ void SweepRecorder::count_cost(std::size_t run) {
                                      : all_logging - begin.logging_seconds;
   if (counted_.insert(run).second) ++cost_.runs;
   cost_.seconds += seconds;
-  cost_.training_seconds += run_seconds - logging_seconds;
-  cost_.logging_seconds += logging_seconds;
+  const double own_logging = std::clamp(logging_seconds, 0.0, run_seconds);
+  cost_.training_seconds += run_seconds - own_logging;
+  cost_.logging_seconds += own_logging;
 }
 
 void SweepRecorder::save(const std::function<void()>& refresh) {

@@ -66,7 +66,7 @@ class SweepRecorder {
   Progress& progress() { return *progress_; }
   const std::vector<RunRecord>& records() const { return records_; }
   const RunRecord& record(std::size_t run) const { return records()[run]; }
-  /// The runs that this start trained from their beginning to their end.
+  /// What this start has trained.
   const SweepCost& cost() const { return cost_; }
   /// Names of the runs in mean_directory() that are there.
   std::vector<std::string> means() const { return aggregates_.written(); }

@@ -380,6 +380,17 @@ TEST(SweepCost, CountsOfAResumedRunOnlyWhatThisStartTook) {
   recorder.pause_run(0);
   EXPECT_DOUBLE_EQ(recorder.cost().logging_seconds, 4);
   EXPECT_DOUBLE_EQ(recorder.cost().training_seconds, 6);
+  // A copy's record has the time of the run that it continues, of which its last epoch does not tell all.
+  record.run_seconds = record.logging_seconds = 0;
+  recorder.update(0, record);
+  recorder.begin_run(0, record);
+  seconds = 13;
+  record.run_seconds = record.logging_seconds = 9;
+  recorder.update(0, record);
+  recorder.pause_run(0);
+  EXPECT_DOUBLE_EQ(recorder.cost().seconds, 13);
+  EXPECT_DOUBLE_EQ(recorder.cost().logging_seconds, 5) << "all of that second";
+  EXPECT_DOUBLE_EQ(recorder.cost().training_seconds, 6);
 }
 
 }  // namespace sweep::early_stopping_test
