@@ -130,7 +130,10 @@ void Canvas::put(const Pixels& source, BatchSize picture, std::int64_t index, st
         if (scale == 1) {
           for (std::int64_t x = 0; x < width; ++x) to[x * channels] = to_byte(from[x]);
         } else {
-          for (std::int64_t x = 0; x < width * scale; ++x) to[x * channels] = to_byte(from[x / scale]);
+          for (std::int64_t x = 0; x < width; ++x) {
+            const std::uint8_t byte = to_byte(from[x]);
+            for (std::int64_t i = 0; i < scale; ++i, to += channels) *to = byte;
+          }
         }
       }
     }

@@ -41,7 +41,10 @@ struct Canvas {
   void write(std::string_view text, std::int64_t left, std::int64_t top, const Color& color);
   /// Draws a text whose first letter is at the lower end, above `bottom`, and whose tops point to the left.
   void write_upwards(std::string_view text, std::int64_t left, std::int64_t bottom, const Color& color);
-  void dot(std::int64_t x, std::int64_t y, const Color& color) { fill(x, y, x, y, color); }
+  void dot(std::int64_t x, std::int64_t y, const Color& color) {
+    if (x < 0 || x >= size.width || y < 0 || y >= size.height) return;
+    for (std::int64_t c = 0; c < size.channels; ++c) at(x, y)[c] = color[static_cast<std::size_t>(c)];
+  }
 
   /// Copies picture `index` of `pixels` to (left, top), each of its pixels as `scale` times as many each way.
   /// It must be inside.

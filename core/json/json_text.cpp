@@ -1,5 +1,6 @@
 #include "core/json/json_text.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Fewer keys of an object are compared with a new one; more are in a set.
+constexpr std::size_t kFewKeys = 16;
 constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{1} << 30;
 
 // Builds the tree from the parser's events. nlohmann's own builder looks every new key up among all others of
@@ -44,8 +47,17 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool key(string_t& key) override {
-    if (!keys_.back().insert(key).second) throw DataError(subject_ + " has the key \"" + key + "\" twice");
-    open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(key), nullptr);
+    auto& members = open_.back()->get_ref<Json::object_t&>();
+    std::unordered_set<std::string>& keys = keys_.back();
+    if (members.size() == kFewKeys) {
+      for (const auto& member : members) keys.insert(member.first);
+    }
+    const bool is_new =
+        members.size() < kFewKeys
+            ? std::ranges::find(members, key, &Json::object_t::value_type::first) == members.end()
+            : keys.insert(key).second;
+    if (!is_new) throw DataError(subject_ + " has the key \"" + key + "\" twice");
+    members.emplace_back(std::move(key), nullptr);
     return true;
   }
 
@@ -87,7 +99,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   std::size_t max_depth_;
   Json root_;
   std::vector<Json*> open_;  // containers without their closing bracket, outermost first
-  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects that have more than a few
 };
 
 }  // namespace

@@ -25,6 +25,10 @@ TEST(ParseJsonText, RefusesWhatIsNoJson) {
   EXPECT_THAT(error_of("// {}"), StartsWith("f.json: is not valid JSON: parse error at line 1, column 1: "));
   EXPECT_EQ(error_of(std::string("{}\0", 3)), "f.json: is not valid JSON: it has a NUL byte");
   EXPECT_EQ(error_of(R"({"a":{"b":1,"b":2}})"), "f.json: has the key \"b\" twice");
+  std::string many = "{";
+  for (int i = 0; i < 40; ++i) many += "\"" + std::to_string(i) + "\":0,";
+  EXPECT_EQ(error_of(many + R"("3":0})"), "f.json: has the key \"3\" twice");
+  EXPECT_EQ(error_of(many + R"("30":0})"), "f.json: has the key \"30\" twice");
 }
 
 TEST(ParseJsonText, RefusesDeepNestingWithoutRecursion) {
