@@ -47,30 +47,38 @@ TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
             "cpu:2: out of memory");
 }
 
-// Whose evaluation fails on rank 1, and takes long on rank 2.
+// An evaluation, which takes long on rank 2, and meanwhile fails on rank 1.
+struct Evaluation {
+  std::atomic<bool> has_begun = false, has_ended = false;  // on rank 2
+};
+
 class FailingCommunicator final : public test::ForwardingCommunicator {
  public:
-  FailingCommunicator(Communicator& group, std::atomic<bool>& has_evaluated)
-      : ForwardingCommunicator(group), has_evaluated_(has_evaluated) {}
+  FailingCommunicator(Communicator& group, Evaluation& evaluation)
+      : ForwardingCommunicator(group), evaluation_(evaluation) {}
   void all_gather(std::span<const SharedArray> arrays) override {
-    if (rank() == 1) throw std::bad_alloc();
+    if (rank() == 1) {
+      while (!evaluation_.has_begun) std::this_thread::yield();
+      throw std::bad_alloc();
+    }
     if (rank() == 2) {
+      evaluation_.has_begun = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      has_evaluated_ = true;
+      evaluation_.has_ended = true;
     }
     ForwardingCommunicator::all_gather(arrays);
   }
 
  private:
-  std::atomic<bool>& has_evaluated_;
+  Evaluation& evaluation_;
 };
 
 TEST(DataParallel, WhenItFailsNobodyUsesTheBatchAnyMore) {
   const Network network(test::mlp(), {1, 28, 28});
-  std::atomic<bool> has_evaluated = false;
+  Evaluation evaluation;
   std::array<std::optional<FailingCommunicator>, 3> groups;
   const auto make = [&](const Network& made, const EngineOptions& options, Communicator& group) {
-    auto& failing = groups.at(static_cast<std::size_t>(group.rank())).emplace(group, has_evaluated);
+    auto& failing = groups.at(static_cast<std::size_t>(group.rank())).emplace(group, evaluation);
     return make_cpu_replica(made, options, failing);
   };
   EngineOptions options;
@@ -79,7 +87,7 @@ TEST(DataParallel, WhenItFailsNobodyUsesTheBatchAnyMore) {
   const auto engine = make_threaded_engine(network, options, make);
   const test::OwnedBatch batch = test::random_batch(100, 784, 10, 1);
   EXPECT_THROW(engine->evaluate(batch.view()), CommunicatorError);
-  EXPECT_TRUE(has_evaluated);
+  EXPECT_TRUE(evaluation.has_ended);
 }
 
 // One with a large part of a large network computes for minutes.
