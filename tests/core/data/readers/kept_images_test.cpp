@@ -146,9 +146,15 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
 }
 
 TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
-  write("train/cat/y.png", 5);  // within the same tick of the clock it could be written once more
-  read_at_once();
-  EXPECT_THAT(kept(), IsEmpty());
+  // Within the same tick of the clock it could be written once more. On a busy machine the tick may be over.
+  bool is_kept = true;
+  for (int tries = 0; is_kept && tries < 20; ++tries) {
+    for (const auto& file : kept()) fs::remove(file);
+    write("train/cat/y.png", 5);
+    read_at_once();
+    is_kept = !kept().empty();
+  }
+  EXPECT_FALSE(is_kept);
 }
 
 TEST_F(CachedImages, OneFolderIsKeptOnceHoweverItsPathIsWritten) {
