@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "mlp.json",
                    {"batch_size=1000", "num_workers=0", "network.layers.fc1.out_features=8192",
                     "dataset.limit=3000", "optimizer=adam"}},
-        MemoryCase{"FewerBlocksThanThreads",
+        MemoryCase{"OneBlock",
                    "fashion-cnn.json",
                    {"batch_size=16", "num_workers=0", "network.layers.conv1.out_channels=1024",
                     "optimizer=sgd", R"(dataset={"name": "few", "path": "few", "limit": 64})"}},

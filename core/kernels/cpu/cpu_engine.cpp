@@ -194,8 +194,8 @@ std::size_t cpu_engine_memory(const Network& network, const EngineOptions& optio
     const cpu::AllocationCount count;
     const std::size_t blocks = cpu::block_count(options.batch_size);
     const cpu::Program program(network, blocks);
-    // A thread without a part of any batch never touches its memory, so that takes none.
-    const std::size_t busy = std::min(threads, cpu::partial_count(network, program, blocks));
+    // A single part runs on the first thread. Of more, any thread may take some, and then fills its memory.
+    const std::size_t busy = cpu::partial_count(network, program, blocks) <= devices ? 1 : threads;
     const cpu::EngineMemory memory(network, options, program, busy, {rank, devices});
     bytes += count.bytes();
   }

@@ -141,6 +141,18 @@ TEST(EngineMemory, CountsTheStatisticsOfBatchNormalization) {
   EXPECT_GT(bytes(true) - bytes(false), std::size_t{1000} * 256 * 40) << "of each block and channel";
 }
 
+TEST(EngineMemory, CountsEveryThreadThatMayComputeAPart) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto bytes = [&](int threads, std::size_t batch_size) {
+    EngineOptions options;
+    options.threads = threads;
+    options.batch_size = batch_size;
+    return *engine_memory(network, options);
+  };
+  EXPECT_EQ(bytes(16, 16), bytes(1, 16)) << "one block";
+  EXPECT_GT(bytes(16, 32), bytes(8, 32)) << "any of the threads may compute one of the two";
+}
+
 TEST(Accumulation, TakesLessMemory) {
   const Network network(test::small_residual(), {3, 8, 8});
   EngineOptions options;
