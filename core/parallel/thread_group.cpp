@@ -57,8 +57,9 @@ class ThreadGroup {
     check();
   }
 
+  bool has_failed() const { return has_failed_.load(); }
   void check() {
-    if (!has_failed_.load()) return;
+    if (!has_failed()) return;
     const std::lock_guard lock(mutex_);
     throw CommunicatorError(failure_);
   }
@@ -155,12 +156,12 @@ class ThreadCommunicator final : public Communicator {
     std::memcpy(to + begins[rank], from + begins[rank], begins[rank + 1] - begins[rank]);
   }
 
-  // Calls copy(), which reads what others show, unless a rank has failed: those may leave then.
+  // Calls copy(), which reads what others show, unless a rank has failed: those may leave then. meet(), which
+  // follows, throws only when nobody copies what this rank shows.
   template <class Copy>
   void copy_shown(Copy copy) {
     const std::shared_lock lock(group_->copying());
-    group_->check();
-    copy();
+    if (!group_->has_failed()) copy();
   }
 
   // Throws only when nobody copies what this rank shows, which is gone then.

@@ -201,19 +201,19 @@ TEST(ThreadGroup, NamesTheRankThatHasFailed) {
   });
 }
 
-// Whoever shows memory to the others may free it after an error.
+// A rank that shows memory to the others may free it after an error.
 TEST(ThreadGroup, FailsOnlyWhenNobodyCopiesAnyMore) {
   constexpr std::size_t kBytes = std::size_t{1} << 26;
   std::vector<std::byte> source(kBytes, std::byte{1}), copy(kBytes, std::byte{0});
   on_all_ranks(3, [&](Communicator& group) {
     if (group.rank() == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until rank 2 copies, which takes longer
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until rank 2 copies, which takes longer
       return group.abort("out of memory");
     }
     EXPECT_THROW(group.broadcast(group.rank() == 0 ? source : copy), CommunicatorError);
-    if (group.rank() == 0) std::ranges::fill(source, std::byte{2});
+    if (group.rank() == 0) source.back() = std::byte{2};
   });
-  EXPECT_EQ(std::ranges::count(copy, std::byte{2}), 0);
+  EXPECT_NE(copy.back(), std::byte{2});
 }
 
 TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
