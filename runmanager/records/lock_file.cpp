@@ -135,19 +135,20 @@ std::string random_id() {
 namespace {
 
 // The number of its file system. stat(2) tells another one on Btrfs and on overlays.
-dev_t file_system_of(const LockFile& file) {
+dev_t file_system_of(const LockFile& file, dev_t by_default) {
   constexpr std::string_view kMount = "mnt_id:";
   const std::string info = read_file(fmt::format("/proc/self/fdinfo/{}", file.fd()));
   const std::size_t at = info.find(kMount);
   const int mount = at == std::string::npos ? 0 : std::atoi(info.c_str() + at + kMount.size());
-  for (const std::string_view line : lines_of(read_file("/proc/self/mountinfo"))) {
+  const std::string mounts = read_file("/proc/self/mountinfo");
+  for (const std::string_view line : lines_of(mounts)) {
     int id = 0;
     unsigned first = 0, second = 0;
     const std::string text(line);
     if (std::sscanf(text.c_str(), "%d %*d %u:%u", &id, &first, &second) == 3 && id == mount)
       return makedev(first, second);
   }
-  return 0;
+  return by_default;  // Its mount is outside of a chroot.
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ dev_t file_system_of(const LockFile& file) {
 std::vector<int> locks_here(std::string_view locks, const LockFile& file) {
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return {};
-  const dev_t device = file_system_of(file);
+  const dev_t device = file_system_of(file, info.st_dev);
   const std::string where = fmt::format(" {:02x}:{:02x}:{} ", major(device), minor(device), info.st_ino);
   std::vector<int> processes;
   for (const std::string_view line : lines_of(locks)) {

@@ -51,8 +51,9 @@ class CancelTest(ProgramRuns):
             cd mount; {self.program} x=1 --name s -- sh -c 'touch on; sleep 100' & while ! test -e on; do sleep 0.1; done
             {self.program} cancel runs/s || kill $!; wait"""
         done = subprocess.run(["unshare", "-rm", "sh", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode != 9 and "unshare: " not in done.stderr:
-            self.assertRegex(done.stdout, r"Process \d+ ended; 0 of 1 runs are finished")
+        if done.returncode == 9 or "unshare: " in done.stderr:
+            self.skipTest("no overlay can be mounted here")
+        self.assertRegex(done.stdout, r"Process \d+ ended; 0 of 1 runs are finished")
 
 
 if __name__ == "__main__":
