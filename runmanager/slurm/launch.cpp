@@ -132,8 +132,11 @@ LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, con
                                .threads = options.threads};
   std::map<SlurmShape, std::vector<std::string>> runs;
   if (waits_for_results(sweep)) {
-    if (const std::size_t open = open_trials(sweep, list_runs(launched.directory), tries_failed); open > 0) {
-      const auto ended = static_cast<std::size_t>(std::ranges::count(done, true));
+    const std::vector<RunRecord> records = list_runs(launched.directory);
+    if (const std::size_t open = open_trials(sweep, records, tries_failed); open > 0) {
+      const auto ended = static_cast<std::size_t>(std::ranges::count_if(records, [&](const RunRecord& run) {
+        return has_ended(run.status) && !(run.status == RunStatus::kFailed && tries_failed);
+      }));
       launched.unfinished = std::max(open + ended, all_trials(sweep)) - ended;
       runs[shape_of(sweep.runs.front(), spec)] = {};
       submission.shared_tasks = useful_tasks(sweep, spec);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -183,13 +184,14 @@ class Submitter {
       if (job.cancelled && job.live() > 0) ending_ += ":" + job.id;
     }
     for (const auto& [shape, names] : runs) {
-      const std::size_t alive = live[shape_name(shape)], ended = given_up[shape_name(shape)];
-      submission_.given_up += ended;
-      if (options_.shared_tasks > 0 && ended > 0) continue;
-      if (options_.shared_tasks > 0)
-        submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
-      else if (const auto open = without_tasks(shape, names); !open.empty())
+      const std::size_t alive = live[shape_name(shape)];
+      if (options_.shared_tasks > 0) {
+        const std::size_t ended = given_up[shape_name(shape)];
+        submission_.given_up += ended;
+        if (ended == 0) submit_shape(shape, std::max(alive, options_.shared_tasks) - alive, {}, alive);
+      } else if (const auto open = without_tasks(shape, names); !open.empty()) {
         submit_lists(shape, open, alive);
+      }
     }
     if (options_.spec.report && !submission_.jobs.empty()) submit_report();
     return std::move(submission_);
@@ -199,7 +201,7 @@ class Submitter {
   // Those of `runs` that are in the list of no task that runs, waits or is given up. A task that was
   // cancelled trains no more.
   std::vector<std::string> without_tasks(const SlurmShape& shape, std::vector<std::string> runs) {
-    std::set<std::string> in_lists;
+    std::map<std::string, const SlurmTask*> in_lists;  // by run
     for (const SlurmJob& job : jobs_.jobs()) {
       if (job.cancelled || job.shape != shape_name(shape)) continue;
       const std::optional<TaskLists> lists = read_task_lists(directory_, job.comment);
@@ -210,12 +212,19 @@ class Submitter {
         if (index >= lists->size()) continue;
         const auto& list = (*lists)[index];
         if (is_alive(task.state) || is_given_up(task))
-          in_lists.insert(list.begin(), list.end());
+          for (const std::string& run : list) in_lists[run] = &task;
         else  // Of jobs with the same run, the last one counts.
           for (const std::string& run : list) in_lists.erase(run);
       }
     }
-    std::erase_if(runs, [&](const std::string& run) { return in_lists.contains(run); });
+    std::set<const SlurmTask*> ended;
+    std::erase_if(runs, [&](const std::string& run) {
+      const auto found = in_lists.find(run);
+      if (found == in_lists.end()) return false;
+      if (is_given_up(*found->second)) ended.insert(found->second);
+      return true;
+    });
+    submission_.given_up += ended.size();
     return runs;
   }
 

@@ -149,6 +149,8 @@ TEST_F(SubmissionTest, TheLastJobLeavesAloneWhatSomebodyHasEnded) {
     EXPECT_EQ(again.given_up, 2u);
     EXPECT_THAT(lists_of(again.jobs.at(0)), ElementsAre(ElementsAre("cpu1"), ElementsAre("cpu2"),
                                                         ElementsAre("cpu5"), ElementsAre("cpu6")));
+    slurm_.set_queue("101|0|CANCELLED|None\n101|3|CANCELLED|None\n103|0|COMPLETED|None\n");
+    EXPECT_EQ(submit({{kCpu, 1}}).given_up, 1u) << "also after a later job: it holds back cpu0";
   }
   EXPECT_THAT(submit({{kCpu, 8}}).jobs, SizeIs(2)) << "a person asks for them";
   slurm_.set_queue("101|0|CANCELLED|None\n105|0|FAILED|None\n");
