@@ -54,7 +54,8 @@ void SweepRunner::train_runs() {
           .goals = goals_of(sweep_),
           .shared = options_.join},
       sweep_.runs, std::move(records_));
-  for (std::size_t i = 0; i < existing_.size(); ++i) know_work(existing_[i], sweep_.runs[i]);
+  for (std::size_t i = 0; i < existing_.size(); ++i)
+    if (find_run(unavailable_, i) == nullptr) know_work(existing_[i], sweep_.runs[i]);
   for (const std::string& remark : kind_->remarks()) recorder_->progress().message(remark);
   for (const std::string& change : changes_) recorder_->progress().message(change);
   recorder_->progress().keep_runs(
