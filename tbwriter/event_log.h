@@ -83,7 +83,7 @@ class EventLog {
   void flush(bool sync);
 
   /// Writes the rest, stops the thread, closes the file and unlocks the directory. Throws the first failure;
-  /// further calls do nothing. Not in a forked child.
+  /// further calls do nothing. Not to be called in a forked child.
   void close();
 
   /// Whether this process is a forked child of the one that opened the log: it has no thread that writes.

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Fewer keys of an object are compared with a new one; more are in a set.
+// So many keys of an object are compared one by one with a new key; beyond that they are in a set.
 constexpr std::size_t kFewKeys = 16;
 constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{1} << 30;
 

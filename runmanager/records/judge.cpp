@@ -19,7 +19,8 @@ Goals recorded_goals(const nlohmann::ordered_json& sweep) {
   if (!sweep.is_object()) return {};
   const auto search = sweep.find("search");
   const bool has_search = search != sweep.end() && search->is_object();
-  const nlohmann::ordered_json object = has_search ? with_goals(*search, sweep) : sweep;
+  const nlohmann::ordered_json completed = has_search ? with_goals(*search, sweep) : nlohmann::ordered_json();
+  const nlohmann::ordered_json& object = has_search ? completed : sweep;
   // The texts of a list, or the one that is there.
   const auto texts = [&object](const char* key) {
     std::vector<std::string> found;

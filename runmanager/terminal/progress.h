@@ -39,7 +39,7 @@ class Progress {
   void pause_run(std::size_t number);
   /// Counts `count` runs of an earlier start as finished.
   void keep_runs(std::size_t count);
-  /// `work` of run `number` is done that this start did not do: before it (`is_earlier`), or beside it.
+  /// `work` of run `number` is done that this start did not do: before it (`is_earlier`), or meanwhile.
   void know_work(std::size_t number, double work, bool is_earlier);
   /// The runs take more `work` than was known.
   void add_work(double work) { state_.work += work; }

@@ -146,7 +146,7 @@ class CommandOutputTest(ProgramRuns):
         for key in ("run_seconds", "epoch_seconds"):
             self.assertEqual([e.get(key) for e in after[:len(before)]], [e[key] for e in before])
         self.assertLess(after[-1]["epoch_seconds"], after[-1]["run_seconds"])
-        # Of one whose worker was killed before it told, the time is not known.
+        # An epoch's time is not known if the worker was killed before it told.
         self.assertTrue(all(e["epoch_seconds"] is None or e["epoch_seconds"] > 0.2 for e in after), "an epoch takes 0.4 s")
 
     def test_a_million_lines_of_metrics_take_few_seconds(self):

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from program_runs import ProgramRuns, main
+from processes import until
 from server import float32
 
 # Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
@@ -49,8 +50,7 @@ class CommandSearchTest(ProgramRuns):
         self.file("s", search=search, **keys)
         self.file("other", search={**search, "mode": "max", "reduction": 3}, **keys)
         process = self.start("s.json", "--join")
-        while not (self.folder / "runs/s/lr=1/run.json").exists():
-            time.sleep(0.05)
+        until((self.folder / "runs/s/lr=1/run.json").exists, 60, "a run")
         refused = self.sweep("other.json", "name=s", "--join", code=2).stderr
         self.assertIn('search.goals: ["min of loss"] -> ["max of loss"]\n  search.reduction: 2 -> 3\n', refused)
         self.sweep("s.json", "--join")
@@ -123,8 +123,7 @@ class CommandSearchTest(ProgramRuns):
 
     def test_following_a_sweep_shows_the_end_of_each_run(self):
         process = self.start(self.file("ends", command=["python3", "train.py", "{lr}", "2", "0.4"], params={"lr": [1, 2, 3]}), "--jobs", "1")
-        while not (self.folder / "runs/ends/.progress.json").exists():
-            time.sleep(0.02)
+        until((self.folder / "runs/ends/.progress.json").exists, 60, "its progress")
         lines = self.sweep("status", "runs/ends", "--follow").stdout.splitlines()
         process.wait()
         for lr in (1, 2, 3):

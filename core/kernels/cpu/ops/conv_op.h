@@ -86,8 +86,8 @@ class ConvOp : public Op {
   ConvGradient gradient_layout_{};
   std::size_t argmax_offset_ = 0, gradient_offset_ = 0;  // in `saved`
   std::size_t packed_floats_ = 0;                        // of one group's packed_ and packed_transposed_
-  // Of one image: patches of the output, and of the input's gradient, each with the geometry of a small
-  // image.
+  // For a block with one image: patches of the output, and of the input's gradient, each with the geometry
+  // of a small image.
   bool has_patches_ = false;
   Patches out_patches_{}, in_patches_{};
   ConvGeometry out_patch_{}, in_patch_{};
