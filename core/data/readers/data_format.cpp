@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "core/data/readers/readers.h"
 
 namespace sweep {
@@ -69,6 +70,14 @@ std::string why_without_data(const fs::path& path) {
 }
 
 }  // namespace
+
+std::optional<DataPart> part_called(std::string_view word) {
+  const std::string lower = lower_case(std::string(word));
+  for (const auto& [known, part] : kPartWords) {
+    if (known == lower) return part;
+  }
+  return std::nullopt;
+}
 
 std::span<const DataFormat> data_formats() { return kFormats; }
 

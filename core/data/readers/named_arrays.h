@@ -14,7 +14,6 @@
 
 #include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
-#include "core/base/text.h"
 #include "core/data/readers/dataset_spec.h"
 
 namespace sweep {
@@ -59,13 +58,7 @@ inline constexpr std::pair<std::string_view, DataPart> kPartWords[] = {
     {"valid", kValidationPart}, {"val", kValidationPart}, {"test", kTestPart},
     {"testing", kTestPart}};
 /// The part that `word`, in upper or lower case, is for, if any.
-inline std::optional<DataPart> part_called(std::string_view word) {
-  const std::string lower = lower_case(std::string(word));
-  for (const auto& [known, part] : kPartWords) {
-    if (known == lower) return part;
-  }
-  return std::nullopt;
-}
+std::optional<DataPart> part_called(std::string_view word);
 
 /// A source: its arrays, called as data_from_arrays() says.
 struct DataArrays {
