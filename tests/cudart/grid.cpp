@@ -339,9 +339,9 @@ std::function<void()> launch_of(const void* kernel, Index3 grid, Index3 block, s
     std::vector<void*> pointers;
   };
   const auto call = std::make_shared<Call>(Call{type_of(kernel), {}, {}});
-  for (std::size_t i = 0; i < call->type.parameter_bytes.size(); ++i) {
+  for (std::size_t i = 0; i < call->type.parameters.size(); ++i) {
     const auto* from = static_cast<const std::byte*>(arguments[i]);
-    call->arguments.emplace_back(from, from + call->type.parameter_bytes[i]);
+    call->arguments.emplace_back(from, from + call->type.parameters[i].size());
   }
   for (std::vector<std::byte>& argument : call->arguments) call->pointers.push_back(argument.data());
   return

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -35,10 +36,10 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 /// __syncthreads().
 void wait_for_block();
 
-/// What a launch has to know of a kernel: the sizes of its parameters, and how one of its threads is run with
+/// What a launch has to know of a kernel: the bytes of its parameters, and how one of its threads is run with
 /// pointers to the arguments.
 struct KernelType {
-  std::vector<std::size_t> parameter_bytes;
+  std::vector<std::vector<std::byte>> parameters;  // 0 for bytes of padding, in which may be anything
   void (*call)(const void* kernel, void** arguments);
   const char* name;  // of the kernel's type, as the compiler has it
 };
@@ -61,15 +62,29 @@ void call_kernel(const void* kernel, void** arguments) {
   (std::index_sequence_for<Parameters...>());
 }
 
+// Where the compiler does not tell, all of what may have padding counts as such.
+template <class Parameter>
+std::vector<std::byte> bytes_of_parameter() {
+  std::vector<std::byte> bytes(sizeof(Parameter), std::byte{0xFF});
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(reinterpret_cast<Parameter*>(bytes.data()));
+#else
+  if (!std::has_unique_object_representations_v<Parameter>) bytes.assign(sizeof(Parameter), std::byte{0});
+#endif
+  return bytes;
+}
+
 template <class... Parameters>
 KernelType kernel_type(void (*)(Parameters...)) {
-  return {{sizeof(Parameters)...}, &call_kernel<Parameters...>, typeid(void (*)(Parameters...)).name()};
+  return {{bytes_of_parameter<Parameters>()...},
+          &call_kernel<Parameters...>,
+          typeid(void (*)(Parameters...)).name()};
 }
 
 /// The host's form of functor_kernel<Functor>(), which is not called itself.
 template <class Functor>
 KernelType functor_type() {
-  return {{sizeof(Functor)},
+  return {{bytes_of_parameter<Functor>()},
           [](const void*, void** arguments) { (*static_cast<const Functor*>(arguments[0]))(); },
           typeid(Functor).name()};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <span>
 
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "tests/cudart/grid.h"
@@ -41,11 +42,14 @@ cudaError_t destroy(const char* function, std::set<Object*>& all, Object* object
   return asked_for;
 }
 
-// What a kernel is given of allocated memory.
+// What a kernel is given of allocated memory. A number next to padding is no address, even if the padding has
+// a half of one.
 std::vector<const void*> addresses_among(const KernelType& type, void** arguments) {
   std::vector<const void*> addresses;
-  for (std::size_t i = 0; i < type.parameter_bytes.size(); ++i) {
-    for (std::size_t at = 0; at + sizeof(void*) <= type.parameter_bytes[i]; at += sizeof(void*)) {
+  for (std::size_t i = 0; i < type.parameters.size(); ++i) {
+    const std::vector<std::byte>& bytes = type.parameters[i];
+    for (std::size_t at = 0; at + sizeof(void*) <= bytes.size(); at += sizeof(void*)) {
+      if (std::ranges::count(std::span(bytes).subspan(at, sizeof(void*)), std::byte{0}) > 0) continue;
       const void* word = nullptr;
       std::memcpy(&word, static_cast<const std::byte*>(arguments[i]) + at, sizeof word);
       if (state().find(word, 1) != nullptr) addresses.push_back(word);

@@ -196,4 +196,24 @@ TEST(Launch, TellsOfMemoryThatIsElsewhereOrFreed) {
   cudart::start({});
 }
 
+struct PaddedParameter {
+  std::uint32_t number;  // and padding
+  float* value;
+};
+__global__ void clear_padded_kernel(PaddedParameter parameter) { *parameter.value = 0; }
+
+TEST(Launch, TakesNoNumberWithItsPaddingForAnAddress) {
+  use_device(1);
+  const Array<float> of_second(1, "a test");
+  use_device(0);
+  Stream stream;
+  const Array<float> of_first(1, "a test");
+  PaddedParameter parameter{0, of_first.data()};
+  const float* const elsewhere = of_second.data();
+  std::memcpy(&parameter, &elsewhere, sizeof elsewhere);
+  launch(stream, clear_padded_kernel, {1}, {{1}}, parameter);
+  stream.wait();
+  EXPECT_THAT(cudart::mistakes(), IsEmpty());
+}
+
 }  // namespace sweep::cuda::grid_test
