@@ -1,6 +1,7 @@
 // Devices, errors and memory.
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -143,7 +144,14 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   if (device != kHost && bytes > std::min(s.machine.memory_bytes - s.used(device), s.left()))
     return failed(cudaErrorMemoryAllocation);
   constexpr std::size_t kAlignment = 256;
-  if (posix_memalign(pointer, kAlignment, bytes) != 0) throw std::bad_alloc();
+  const auto take = [&] {
+    if (posix_memalign(pointer, kAlignment, bytes) != 0) throw std::bad_alloc();
+  };
+  // An address with a small lower half would look like two numbers of a kernel next to each other.
+  constexpr std::uint32_t kLeastLowerHalf = 1 << 20;
+  for (take(); static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(*pointer)) < kLeastLowerHalf;
+       take())
+    s.unused.emplace_back(static_cast<std::byte*>(*pointer));
   std::memset(*pointer, 0xFF, bytes);
   auto* const begin = static_cast<std::byte*>(*pointer);
   s.allocations.emplace(begin, Allocation{std::unique_ptr<std::byte, FreeMemory>(begin), bytes, device});

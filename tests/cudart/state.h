@@ -48,7 +48,8 @@ struct State {
   std::vector<Failure> failures;
   std::vector<std::string> mistakes;
   cudaError_t sticky = cudaSuccess;
-  std::map<const std::byte*, Allocation> allocations;  // by where they begin
+  std::map<const std::byte*, Allocation> allocations;          // by where they begin
+  std::vector<std::unique_ptr<std::byte, FreeMemory>> unused;  // see allocate()
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
   std::set<cudaGraph_t> graphs;
