@@ -4,6 +4,8 @@
 #include <cctype>
 #include <vector>
 
+#include "core/base/text.h"
+
 namespace sweep {
 namespace {
 
@@ -39,7 +41,7 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> ca
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const bool is_beginning = wrong.size() >= kMinBeginning && candidate.size() > wrong.size() &&
-                              edit_distance(wrong, candidate.substr(0, wrong.size())) == 0;
+                              lower_case(candidate).starts_with(lower_case(std::string(wrong)));
     const std::size_t distance = is_beginning ? 1 : edit_distance(wrong, candidate);
     // A name in which every letter has to be replaced is not similar.
     if (distance < best_distance && distance < std::max(wrong.size(), candidate.size())) {

@@ -1,5 +1,4 @@
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/records/earlier_starts/sweep_changes.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"

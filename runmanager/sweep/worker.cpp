@@ -1,5 +1,4 @@
 #include "runmanager/sweep/worker.h"
-#include "runmanager/records/provenance.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -16,6 +15,7 @@
 #include "core/json/json_text.h"
 #include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

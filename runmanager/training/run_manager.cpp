@@ -1,5 +1,4 @@
 #include "runmanager/training/run_manager.h"
-#include "runmanager/records/provenance.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_recorder.h"

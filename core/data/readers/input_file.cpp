@@ -116,8 +116,9 @@ std::vector<fs::path> files_with_ending(const fs::path& directory, const std::ve
   std::vector<fs::path> files;
   std::string ignored;
   for (const std::string& name : visible_names(directory, ignored)) {
-    const bool wanted = std::ranges::any_of(
-        endings, [&](const std::string& ending) { return lower_case(name).ends_with(ending); });
+    const std::string lower = lower_case(name);
+    const bool wanted =
+        std::ranges::any_of(endings, [&](const std::string& ending) { return lower.ends_with(ending); });
     std::error_code error;
     if (wanted && fs::is_regular_file(directory / name, error)) files.push_back(directory / name);
   }
