@@ -69,9 +69,21 @@ void expect_the_bits_of_one_process(const std::string& program) {
 
 TEST_F(Mpi, TrainsWithTheBitsOfOneDevice) { expect_the_bits_of_one_process(SWEEP_MPI_RANK); }
 
+#ifdef SWEEP_CUDA_MPI_RANK
 TEST_F(Mpi, TrainsOnAGpuPerRankWithTheBitsOfTwoOfOneProcess) {
   expect_the_bits_of_one_process(SWEEP_CUDA_MPI_RANK);
 }
+
+// The others wait for it between the devices, where nobody knows who is late.
+TEST_F(Mpi, NamesTheRankThatIsLostBetweenGpus) {
+  for (const int lost : {0, 1, 2}) {
+    const Ended ended =
+        run_ranks(3, "train-killed " + std::to_string(lost), "--enable-recovery", SWEEP_CUDA_MPI_RANK);
+    EXPECT_EQ(named_ranks(ended.output, 6), std::set{lost}) << ended.output;
+    EXPECT_EQ(ended.output.find("NCCL"), std::string::npos) << ended.output;
+  }
+}
+#endif
 
 // The other runs of a sweep can be trained.
 TEST_F(Mpi, GoesOnAfterAnEngineThatOneRankCannotMake) {
@@ -108,16 +120,6 @@ TEST_F(Mpi, DoesNotNameARankThatWaitsForTheLostOne) {
 TEST_F(Mpi, WaitsForRankZeroAsLongAsItIsThere) {
   const Ended ended = run_ranks(3, "busy");
   EXPECT_EQ(ended.code, 0) << ended.output;
-}
-
-// The others wait for it between the devices, where nobody knows who is late.
-TEST_F(Mpi, NamesTheRankThatIsLostBetweenGpus) {
-  for (const int lost : {0, 1, 2}) {
-    const Ended ended =
-        run_ranks(3, "train-killed " + std::to_string(lost), "--enable-recovery", SWEEP_CUDA_MPI_RANK);
-    EXPECT_EQ(named_ranks(ended.output, 6), std::set{lost}) << ended.output;
-    EXPECT_EQ(ended.output.find("NCCL"), std::string::npos) << ended.output;
-  }
 }
 
 TEST_F(Mpi, EndsAllRanksWhenOneIsKilled) {
