@@ -146,20 +146,22 @@ usable_cores() {
   echo "$cores"
 }
 
-# Prints how many compilers may run at once: SWEEP_BUILD_JOBS, or one per core, and at least 1.5 GB of memory for each. In a container
+# Prints how many compilers may run at once: SWEEP_BUILD_JOBS, or one per core, and 1.5 or 2 GB of memory for each. In a container
 # all of its memory is free that its processes and temporary files do not hold.
 build_jobs() {
-  local cores memory limit
+  local cores each memory limit
   if [ -n "${SWEEP_BUILD_JOBS:-}" ]; then
     [[ $SWEEP_BUILD_JOBS =~ ^[1-9][0-9]{0,3}$ ]] || die "SWEEP_BUILD_JOBS: got \"$SWEEP_BUILD_JOBS\", want how many compilers may run at once"
     echo "$SWEEP_BUILD_JOBS"
     return
   fi
   cores=$(usable_cores)
-  memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
+  # Kilobytes that a compiler takes; see options.cmake.
+  each=$(awk '/^MemTotal:/ { print ($2 / 1024 > 7000 ? 2000000 : 1500000) }' /proc/meminfo 2>/dev/null || echo 1500000)
+  memory=$(awk -v each="$each" '/^MemAvailable:/ { print int($2 / each) }' /proc/meminfo 2>/dev/null || true)
   limit=$(cat "$cgroup/memory.max" 2>/dev/null || echo max)
   if [ "$limit" != max ]; then
-    limit=$(awk -v limit="$limit" '/^(anon|shmem) / { limit -= $2 } END { print int(limit / 1500000000) }' "$cgroup/memory.stat")
+    limit=$(awk -v limit="$limit" -v each="$each" '/^(anon|shmem) / { limit -= $2 } END { print int(limit / each / 1000) }' "$cgroup/memory.stat")
     [ "$limit" -ge "${memory:-0}" ] || memory=$limit
   fi
   [ "${memory:-0}" -ge 1 ] || memory=1
