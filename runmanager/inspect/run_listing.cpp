@@ -65,6 +65,13 @@ std::vector<RunRecord> runs_as_started(const fs::path& directory) {
   return runs;
 }
 
+void set_current_status(RunRecord& run, bool is_held) {
+  if (run.status == RunStatus::kInterrupted && is_held) run.status = RunStatus::kPending;
+  if (run.status != RunStatus::kRunning || is_held) return;
+  run.status = RunStatus::kInterrupted;
+  run.error = "its sweep ended without a word; the same command goes on";
+}
+
 }  // namespace
 
 bool has_runs(const fs::path& directory) {
@@ -106,11 +113,18 @@ bool is_search(const Json& file) {
   return search.is_object() && search.value("method", Json("grid")) != "grid";
 }
 
-RunRecord with_current_status(RunRecord run, const fs::path& sweep) {
-  if (run.status != RunStatus::kRunning || !fs::exists(sweep / kSweepFile) || SweepDirectory::is_held(sweep))
-    return run;
-  run.status = RunStatus::kInterrupted;
-  run.error = "its sweep ended without a word; the same command goes on";
+RecordedSweep read_current_sweep(const fs::path& directory, bool is_held) {
+  RecordedSweep sweep = read_sweep(directory);
+  if (!sweep.file.is_null())
+    for (RunRecord& run : sweep.runs) set_current_status(run, is_held);
+  return sweep;
+}
+
+RunRecord read_current_run(const fs::path& run_directory) {
+  const fs::path sweep = fs::absolute(run_directory) / "..";
+  const bool is_held = SweepDirectory::is_held(sweep);
+  RunRecord run = read_run_record(run_directory / kRunRecordFile);
+  if (fs::exists(sweep / kSweepFile)) set_current_status(run, is_held);
   return run;
 }
 

@@ -39,9 +39,12 @@ Goals goals_of(const RecordedSweep& sweep);
 /// not those of a complete grid.
 bool is_search(const nlohmann::ordered_json& file);
 
-/// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
-/// sweep's directory tells whether it is. Other programs with runs have no lock, so theirs keep the recorded
-/// status.
-RunRecord with_current_status(RunRecord run, const std::filesystem::path& sweep);
+/// read_sweep() with the statuses that the runs have now. `is_held`: whether a process has the directory, as
+/// was asked before. run.json of a killed sweep still says "running". A run that a living sweep does not
+/// train waits for a free slot, or for the results of other trials: it is pending. Other programs with runs
+/// have no lock, so theirs keep the recorded statuses.
+RecordedSweep read_current_sweep(const std::filesystem::path& directory, bool is_held);
+/// The same of one run in its sweep's directory.
+RunRecord read_current_run(const std::filesystem::path& run_directory);
 
 }  // namespace sweep

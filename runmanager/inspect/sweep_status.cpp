@@ -71,14 +71,11 @@ void find_search_end(const RecordedSweep& sweep, SweepStatus& status) {
   status.unfinished = 0;
 }
 
-void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
+void sum_up(SweepStatus& status) {
+  const RecordedSweep sweep = read_current_sweep(status.directory, status.is_held);
   status.runs = sweep.runs.size();
   for (const RunRecord& run : sweep.runs) {
-    // What a killed sweep says of itself: see SweepDirectory::is_held().
-    const bool was_killed = run.status == RunStatus::kRunning && !status.is_held;
-    // A run that a living sweep does not train waits: for a free slot, or for the results of other trials.
-    const bool waits = run.status == RunStatus::kInterrupted && status.is_held;
-    ++status.statuses[was_killed ? RunStatus::kInterrupted : waits ? RunStatus::kPending : run.status];
+    ++status.statuses[run.status];
     // UTC times of one format sort as texts.
     if (!run.started.empty() && (status.started.empty() || run.started < status.started))
       status.started = run.started;
@@ -95,10 +92,8 @@ void sum_up(const RecordedSweep& sweep, SweepStatus& status) {
 
 SweepState state_of(const SweepStatus& status) {
   // Processes that share the directory tell of their runs only.
-  if (status.is_held) {
-    return status.progress || status.statuses.contains(RunStatus::kRunning) ? SweepState::kRunning
-                                                                            : SweepState::kStarting;
-  }
+  if (status.progress || status.statuses.contains(RunStatus::kRunning)) return SweepState::kRunning;
+  if (status.is_held) return SweepState::kStarting;
   std::error_code error;
   if (fs::exists(status.directory / kProgressFile, error)) return SweepState::kDied;
   return status.unfinished > 0 ? SweepState::kInterrupted : SweepState::kEnded;
@@ -147,7 +142,7 @@ std::optional<LiveSweep> read_progress(const fs::path& directory) {
 
 SweepStatus sweep_status(const fs::path& directory) {
   SweepStatus status{.directory = directory, .is_held = SweepDirectory::is_held(directory)};
-  if (has_runs(directory)) sum_up(read_sweep(directory), status);
+  if (has_runs(directory)) sum_up(status);
   if (status.is_held) status.progress = read_progress(directory);
   status.state = state_of(status);
   return status;
@@ -161,7 +156,7 @@ std::vector<SweepStatus> list_sweeps(const fs::path& logdir) {
     SweepStatus& status =
         sweeps.emplace_back(SweepStatus{.directory = path, .is_held = SweepDirectory::is_held(path)});
     try {
-      sum_up(read_sweep(path), status);
+      sum_up(status);
     } catch (const fs::filesystem_error& problem) {
       status.problem = fmt::format("{}: {}", problem.path1().string(), problem.code().message());
     } catch (const Error& problem) {

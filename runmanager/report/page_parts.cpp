@@ -291,8 +291,9 @@ RunsTable runs_table(const ReportData& data) {
   };
   const auto any = [&](const auto& has) { return std::ranges::any_of(data.records, has); };
   // Also those in which only runs without results differ, such as a device that is not there.
-  const std::vector<std::string> keys = differing_keys(
-      data.runs, [](const SourceRun& run) { return run.record.status != RunStatus::kPending; });
+  const std::vector<std::string> keys = differing_keys(data.runs, [](const SourceRun& run) {
+    return run.record.status != RunStatus::kPending || !run.record.epochs.empty();
+  });
   for (const std::string& key : keys)
     add(key, "setting", [&](const RunRecord&, std::size_t run) {
       const std::string text = setting_text(data.runs[run], key);

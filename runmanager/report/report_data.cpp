@@ -15,6 +15,7 @@
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
+#include "runmanager/records/sweep_directory.h"
 
 namespace sweep {
 namespace {
@@ -25,8 +26,7 @@ using Json = nlohmann::ordered_json;
 // run.json gets its epochs at the end of a run. Until then they are in its checkpoint.
 void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
   const fs::path checkpoint = sweep / run.name / kCheckpointFile;
-  const bool unfinished = run.status == RunStatus::kRunning || run.status == RunStatus::kInterrupted;
-  if (!unfinished || !run.epochs.empty() || !fs::exists(checkpoint)) return;
+  if (has_ended(run.status) || !run.epochs.empty() || !fs::exists(checkpoint)) return;
   try {
     RunRecord saved = read_checkpoint_record(checkpoint);
     run.untrained = saved.untrained;
@@ -37,11 +37,8 @@ void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
 }
 
 RecordedSweep current_sweep(const fs::path& directory) {
-  RecordedSweep sweep = read_sweep(directory);
-  for (RunRecord& run : sweep.runs) {
-    run = with_current_status(std::move(run), directory);
-    add_checkpoint_epochs(directory, run);
-  }
+  RecordedSweep sweep = read_current_sweep(directory, SweepDirectory::is_held(directory));
+  for (RunRecord& run : sweep.runs) add_checkpoint_epochs(directory, run);
   return sweep;
 }
 

@@ -319,7 +319,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   std::size_t pending = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     // After an early stop those that have not started would fill the screen.
-    if (runs[i].status == RunStatus::kPending) {
+    if (runs[i].status == RunStatus::kPending && runs[i].epochs.empty()) {
       ++pending;
       continue;
     }

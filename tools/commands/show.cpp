@@ -20,6 +20,7 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/results_table.h"
 #include "runmanager/text/csv.h"
 #include "tools/commands.h"
@@ -88,8 +89,7 @@ std::string run_text(const RunRecord& run) {
 }
 
 void print_run_directory(const fs::path& directory, TableFormat format) {
-  const RunRecord run =
-      with_current_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
+  const RunRecord run = read_current_run(directory);
   print_as(
       format, [&] { return to_json(run); }, [&] { return run_text(run); },
       [&] { return std::vector{epochs_table(run, format == TableFormat::kCsv)}; });
@@ -172,9 +172,8 @@ std::string other_runs_text(const fs::path& directory, const nlohmann::ordered_j
 }
 
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
-  RecordedSweep sweep = read_sweep(directory);
+  RecordedSweep sweep = read_current_sweep(directory, SweepDirectory::is_held(directory));
   std::vector<RunRecord>& runs = sweep.runs;
-  for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   const Goals goals = goals_of(sweep);
   if (options.effects) return print_effects(runs, goals, is_search(sweep.file), options);
   // Of equal runs the first one of the sweep is the best, whatever they are sorted by.

@@ -5,6 +5,7 @@
 #include "runmanager/inspect/watch.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/terminal/results_table.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::sweep_status_test {
@@ -34,6 +35,25 @@ TEST_F(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
   EXPECT_EQ(sweep.best, kFirst);
   EXPECT_FALSE(sweep.started.empty());
   EXPECT_GE(sweep.ended, sweep.started);
+}
+
+// A run waits while its sweep lives, and is interrupted after that: for the status and for the table.
+TEST_F(SweepListing, HasOneWordForARunThatIsNotTrained) {
+  const fs::path file = logdir_ / "small" / kFirst / "run.json";
+  RunRecord record = read_run_record(file);
+  record.status = RunStatus::kInterrupted;
+  tbwriter::spill(file, run_record_text(record));
+  for (const auto& [is_held, status] :
+       {std::pair(true, RunStatus::kPending), {false, RunStatus::kInterrupted}}) {
+    std::optional<SweepDirectory> held;
+    if (is_held) held.emplace(SweepDirectory::open(logdir_, "small", false));
+    EXPECT_THAT(only_sweep().statuses,
+                UnorderedElementsAre(Pair(status, 1u), Pair(RunStatus::kCompleted, 1u)));
+    const std::vector<RunRecord> runs = read_current_sweep(logdir_ / "small", is_held).runs;
+    EXPECT_EQ(runs[0].status, status);
+    EXPECT_EQ(read_current_run(file.parent_path()).status, status);
+    EXPECT_THAT(results_table(runs, param_keys(runs)), HasSubstr(std::string(to_string(status)) + "  "));
+  }
 }
 
 TEST_F(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
