@@ -118,8 +118,8 @@ fs::path find_sweep(const fs::path& directory) {
     return is_held || fs::exists(path / kSweepFile, ignored);
   });
   if (found.empty())
-    throw DataError(fmt::format("{}: no sweep is running in it; \"sweep status {}\" lists those there are",
-                                directory.string(), directory.string()));
+    throw DataError(fmt::format("{}: no sweep is running in it; \"{}\" lists those there are",
+                                directory.string(), shell_command({"sweep", "status"}, directory)));
   if (found.size() > 1)
     throw ConfigError(fmt::format("{}: several sweeps are running in it; name one of {}", directory.string(),
                                   listed(found)));
@@ -184,7 +184,7 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal, How
     for (const std::string& line : live_table(*status.progress, terminal)) text += line + "\n";
   }
   if (can_go_on && !is_elsewhere)
-    text += "To go on: " + shell_command({"sweep", "resume", status.directory.string()}) + "\n";
+    text += "To go on: " + shell_command({"sweep", "resume"}, status.directory) + "\n";
   return text;
 }
 

@@ -143,4 +143,9 @@ std::string shell_command(const std::vector<std::string>& words) {
   return command;
 }
 
+std::string shell_command(std::vector<std::string> words, const std::filesystem::path& path) {
+  words.push_back((path.string().starts_with('-') ? "./" : "") + path.string());
+  return shell_command(words);
+}
+
 }  // namespace sweep

@@ -1,6 +1,7 @@
 // The origin of a result: program, source, machine, command line, data.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -42,5 +43,7 @@ nlohmann::ordered_json dataset_balance(const Dataset& dataset);
 
 /// One line that a shell splits into `words` again; words are quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);
+/// The same with a path as the last word, which the command does not take for an option: "sweep resume ./-x".
+std::string shell_command(std::vector<std::string> words, const std::filesystem::path& path);
 
 }  // namespace sweep

@@ -226,8 +226,8 @@ void SweepRunner::check_is_same() const {
   if (const std::string runs = differences_from_sweep_file(directory_->path(), sweep_, *kind_); !runs.empty())
     throw ConfigError(fmt::format(
         "{}: others train a sweep with other runs there:{}\nTo work with them, use the same sweep "
-        "file, or: sweep resume {} --join",
-        directory, runs, directory));
+        "file, or: {}",
+        directory, runs, shell_command({"sweep", "resume", "--join"}, directory_->path())));
   if (const std::string inputs = differences_from_inputs(directory_->path(), sweep_, *kind_); !inputs.empty())
     throw ConfigError(
         fmt::format("{}: others train it with other data there:{}\nWho trains a run must not change its "

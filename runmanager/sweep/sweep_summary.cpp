@@ -27,8 +27,7 @@ namespace {
 // was read from standard input is gone, but the directory has it.
 std::string resume_command(const SweepSummary& summary, const RunnerOptions& options) {
   std::vector<std::string> words = options.command;
-  if (summary.sweep.file == kStandardInput)
-    return shell_command({words.at(0), "resume", summary.directory.string()});
+  if (summary.sweep.file == kStandardInput) return shell_command({words.at(0), "resume"}, summary.directory);
   if (options.fresh) {
     std::erase(words, "--fresh");
     words.push_back("name=" + summary.directory.filename().string());

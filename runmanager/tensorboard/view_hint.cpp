@@ -31,7 +31,7 @@ std::string pattern_of(std::string_view part, std::span<const std::string> names
 
 std::string line(std::string_view what, const std::filesystem::path& directory,
                  std::span<const std::string> names) {
-  std::string text = fmt::format("{}: tensorboard --logdir {}\n", what, shell_command({directory.string()}));
+  std::string text = fmt::format("{}: {}\n", what, shell_command({"tensorboard", "--logdir"}, directory));
   const std::string filter = run_filter(names);
   if (!filter.empty()) {
     text += fmt::format(

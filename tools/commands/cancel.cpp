@@ -84,8 +84,7 @@ int cancel(const fs::path& directory) {
     finished += has_ended(run.status) ? 1 : 0;
   }
   std::cout << ended << fmt::format("; {} of {} runs are finished.\n", finished, runs);
-  if (finished < runs)
-    std::cout << "To go on: " << shell_command({"sweep", "resume", directory.string()}) << "\n";
+  if (finished < runs) std::cout << "To go on: " << shell_command({"sweep", "resume"}, directory) << "\n";
   return kExitDone;
 }
 

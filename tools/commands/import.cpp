@@ -18,9 +18,9 @@ int import_directory(const ImportOptions& given) {
   options.command = {"sweep", "import", options.source.string()};
   const ImportedSweep imported = import_sweep(options);
   for (const std::string& remark : imported.remarks) std::cerr << "sweep: " << printable(remark) << '\n';
-  const std::string directory = shell_command({imported.directory.string()});
-  std::cout << printable(fmt::format("{} in {}\nTo look at them: sweep show {}\n",
-                                     counted(imported.runs, "run"), directory, directory));
+  std::cout << printable(fmt::format("{} in {}\nTo look at them: {}\n", counted(imported.runs, "run"),
+                                     shell_command({imported.directory.string()}),
+                                     shell_command({"sweep", "show"}, imported.directory)));
   return kExitDone;
 }
 

@@ -73,8 +73,8 @@ int find(const LrFindArguments& arguments) {
   if (arguments.tensorboard) {
     const std::filesystem::path directory = logdir_of(arguments.sweep) / (sweep.name + ".lr-find");
     write_lr_events(curve, directory);
-    std::cerr << "To look at it: "
-              << printable(shell_command({"tensorboard", "--logdir", directory.string()})) << std::endl;
+    std::cerr << "To look at it: " << printable(shell_command({"tensorboard", "--logdir"}, directory))
+              << std::endl;
   }
   return kExitDone;
 }

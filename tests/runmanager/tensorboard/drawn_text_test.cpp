@@ -163,6 +163,7 @@ TEST(RunFilter, DoesNotTakeTheBeginningOfAValueForTheValue) {
 
 TEST(ViewHint, NamesTheSweepsDirectory) {
   EXPECT_EQ(view_hint("runs/s", runs_of(grid(2, 2, 1)), {}), "To look at it: tensorboard --logdir runs/s\n");
+  EXPECT_EQ(view_hint("-d/s", runs_of(grid(2, 2, 1)), {}), "To look at it: tensorboard --logdir ./-d/s\n");
 }
 
 TEST(ViewHint, TellsWhatToTypeWhereAPageWouldBeEmpty) {
