@@ -168,10 +168,11 @@ std::string metric_text(const Metric& metric, const std::optional<double>& value
 }
 
 std::string short_number(double value) {
-  constexpr double kSmall = 1e-3, kLong = 1e7;
+  constexpr double kSmall = 1e-3, kFewest = 10, kLong = 1e7;
   const double size = std::abs(value);
   const bool is_plain = size == 0 || (size >= kSmall && size < kLong);
-  return fmt::format(fmt::runtime(is_plain ? "{:.4f}" : "{:.4g}"), shown(value));
+  const bool is_count = is_plain && size >= kFewest && size == std::floor(size);
+  return fmt::format(fmt::runtime(is_count ? "{:.0f}" : is_plain ? "{:.4f}" : "{:.4g}"), shown(value));
 }
 
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys) {

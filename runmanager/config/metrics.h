@@ -74,7 +74,8 @@ inline double shown(double value) { return std::isnan(value) ? std::abs(value) :
 /// "val_acc"), also by its title. "" if none is near.
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys);
 
-/// Four decimals, "0.9123"; of numbers that are very small or very large four digits, "9.123e-05".
+/// Four decimals, "0.9123"; of numbers that are very small or very large four digits, "9.123e-05"; none of
+/// whole numbers from 10 on, "1133", which count something.
 std::string short_number(double value);
 
 /// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".

@@ -79,7 +79,7 @@ std::string run_text(const RunRecord& run) {
   if (!run.epochs.empty() || run.untrained)
     text += fitted_table(epochs_table(run, false), stdout_width(), stdout_unicode());
   if (!run.stop_reason.empty()) text += fmt::format("  stopped early: {}\n", run.stop_reason);
-  for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, shown(value));
+  for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {}\n", name, short_number(value));
   if (run.setup_seconds) {
     text += fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),
                         run.placement.empty() ? "" : "; samples on the " + run.placement);

@@ -201,7 +201,8 @@ TEST(MetricText, HasNoSignAtANan) {
   for (const auto& [key, value, text] :
        {Row("loss", -std::nan(""), "nan"), Row("accuracy", -std::nan(""), "nan"),
         Row("loss", -INFINITY, "-inf"), Row("accuracy", 0.5, "50.00%"), Row("loss", std::nullopt, ""),
-        Row("loss", 0.00123456, "0.0012"), Row("loss", 0.0000123456, "1.235e-05"), Row("loss", 0, "0.0000")})
+        Row("loss", 0.00123456, "0.0012"), Row("loss", 0.0000123456, "1.235e-05"), Row("loss", 0, "0.0000"),
+        Row("loss", 1133, "1133"), Row("loss", -25, "-25"), Row("loss", 12.5, "12.5000")})
     EXPECT_EQ(metric_text(metric_named(key), value), text);
 }
 
