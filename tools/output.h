@@ -18,6 +18,9 @@ namespace sweep {
 /// files may have, are replaced.
 void print_json(const nlohmann::ordered_json& json);
 
+/// A table of `format` as standard output shows it.
+inline TableStyle style_of(TableFormat format) { return {format, stdout_unicode(), stdout_width()}; }
+
 /// Prints what `format` asks for: json(), text(), or the tables of tables().
 template <typename Json, typename Text, typename Tables>
 void print_as(TableFormat format, const Json& json, const Text& text, const Tables& tables) {
@@ -26,7 +29,7 @@ void print_as(TableFormat format, const Json& json, const Text& text, const Tabl
   else if (format == TableFormat::kText)
     std::cout << text() << std::flush;
   else
-    std::cout << formatted_tables(tables(), format, stdout_unicode()) << std::flush;
+    std::cout << formatted_tables(tables(), style_of(format)) << std::flush;
 }
 
 /// Adds an option for a whole number from `least` to `most`.

@@ -81,8 +81,7 @@ Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& k
 
 /// Per value a table of pairs and what it says in a sentence; then what was left out. kCsv: a row per pair,
 /// with plain numbers and seconds. kJson is comparison_json().
-/// `width`: of the terminal in columns, into which the tables of kText are fitted; 0: any.
-std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode, int width = 0);
+std::string comparison_text(const Comparison& comparison, const TableStyle& style);
 
 /// Everything, with plain numbers and seconds. JSON has no NaN: see json_number().
 nlohmann::ordered_json comparison_json(const Comparison& comparison);

@@ -216,7 +216,7 @@ std::string comparison_csv(const Comparison& comparison) {
                   std::to_string(jobs_of(pair)), notes_text(pair)});
     }
   }
-  return formatted_table(table, TableFormat::kCsv, true);
+  return formatted_table(table, {TableFormat::kCsv});
 }
 
 }  // namespace
@@ -237,22 +237,18 @@ Json comparison_json(const Comparison& comparison) {
   return json;
 }
 
-std::string comparison_text(const Comparison& comparison, TableFormat format, bool unicode, int width) {
-  if (format == TableFormat::kCsv) return comparison_csv(comparison);
-  const bool is_text = format == TableFormat::kText;
-  const auto escaped = [format, is_text](const std::string& text) {
-    return is_text ? text : format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
+std::string comparison_text(const Comparison& comparison, const TableStyle& style) {
+  if (style.format == TableFormat::kCsv) return comparison_csv(comparison);
+  const bool is_text = style.format == TableFormat::kText;
+  const auto escaped = [&style, is_text](const std::string& text) {
+    return is_text ? text : style.format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
   };
   std::string text;
   for (const ComparedValue& value : comparison.values) {
     if (is_text)
       text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
                           comparison.metric->key);
-    if (!value.pairs.empty()) {
-      const TextTable table = pairs_table(comparison, value);
-      text +=
-          (is_text ? fitted_table(table, width, unicode) : formatted_table(table, format, unicode)) + "\n";
-    }
+    if (!value.pairs.empty()) text += formatted_table(pairs_table(comparison, value), style) + "\n";
     text += escaped(sentence(comparison, value)) + "\n\n";
   }
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");

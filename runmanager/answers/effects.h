@@ -68,6 +68,6 @@ Effects effects_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
 /// As tables: the share of each setting and pair in the differences, the mean of each value, and the runs
 /// that no other run beats, if there are any. In CSV the shares are plain.
-Answer answer_of(const Effects& effects, TableFormat format, bool unicode);
+Answer answer_of(const Effects& effects, const TableStyle& style);
 
 }  // namespace sweep

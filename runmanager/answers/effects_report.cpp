@@ -42,30 +42,33 @@ std::size_t settings_count(const Effects& effects) {
       effects.effects, [](const Effect& effect) { return effect.keys.size() == 1 && effect.degrees > 0; }));
 }
 
-TextTable shares_table(const Effects& effects, TableFormat format, bool unicode) {
-  const char* none = format == TableFormat::kCsv ? "" : "-";
+TextTable shares_table(const Effects& effects, const TableStyle& style) {
+  const char* none = style.format == TableFormat::kCsv ? "" : "-";
   TextTable table({"setting", "best", "share", "F", "p"}, 2);
+  table.set_importances({kNeeded, 30, kNeeded, 10, 20});
   for (const Effect& effect : effects.effects) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
                                                        : effect.levels[effect.best].value;
-    table.rows.push_back({keys_text(effect, unicode), best, share_cell(effect.share, format),
+    table.rows.push_back({keys_text(effect, style.unicode), best, share_cell(effect.share, style.format),
                           f_text(effect.f, none), p_text(effect.p, none)});
   }
   const bool has_repeats = effects.error == EffectError::kRepeats;
   if (has_repeats && settings_count(effects) > 2)
-    table.rows.push_back({"more of them together", "", share_cell(rest_share(effects), format), "", ""});
+    table.rows.push_back(
+        {"more of them together", "", share_cell(rest_share(effects), style.format), "", ""});
   if (effects.error != EffectError::kNone) {
     const char* name = has_repeats                    ? "repeats"
                        : settings_count(effects) == 2 ? "both together"
                                                       : "more of them together";
-    table.rows.push_back({name, "", share_cell(effects.error_share, format), "", ""});
+    table.rows.push_back({name, "", share_cell(effects.error_share, style.format), "", ""});
   }
   return table;
 }
 
 TextTable levels_table(const Effects& effects) {
   TextTable table({"setting", "value", "mean", "+-"}, 2);
+  table.set_importances({kNeeded, kNeeded, kNeeded, 10});
   for (const Effect& effect : effects.effects) {
     for (std::size_t i = 0; i < effect.levels.size(); ++i) {
       const EffectLevel& level = effect.levels[i];
@@ -80,8 +83,8 @@ TextTable levels_table(const Effects& effects) {
 TextTable front_table(const Effects& effects) {
   TextTable table;
   for (std::size_t i = 0; i < effects.front[0].settings.size(); ++i)
-    table.add_column({.title = effects.front[0].settings[i].first, .right_aligned = false}, effects.front,
-                     [i](const FrontRun& run) { return run.settings[i].second; });
+    table.add_column({.title = effects.front[0].settings[i].first, .right_aligned = false, .importance = 10},
+                     effects.front, [i](const FrontRun& run) { return run.settings[i].second; });
   const Metric& metric = *effects.goal.metric;
   table.add_column({.title = std::string(metric.key)}, effects.front,
                    [&](const FrontRun& run) { return metric_text(metric, run.metric); });
@@ -122,18 +125,19 @@ Json effect_json(const Effect& effect) {
   return json;
 }
 
-std::string effects_text(const Effects& effects, const std::vector<TextTable>& tables, bool unicode) {
+std::string effects_text(const Effects& effects, const std::vector<TextTable>& tables, TableStyle style) {
+  style.format = TableFormat::kText;
   std::string text = fmt::format(
       "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.goal.metric->key,
       effects.goal.largest_is_best ? "larger" : "smaller", effects.combinations * effects.repeats,
       effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
       metric_text(*effects.goal.metric, effects.mean));
-  text += terminal_table(tables[0], unicode);
+  text += formatted_table(tables[0], style);
   text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
-  text += terminal_table(tables[1], unicode);
+  text += formatted_table(tables[1], style);
   if (!effects.front.empty()) {
     text += "\nNo other combination is both faster and better than these:\n\n";
-    text += terminal_table(tables[2], unicode);
+    text += formatted_table(tables[2], style);
   }
   if (!effects.left_out.empty()) {
     text += fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
@@ -170,10 +174,10 @@ Json effects_json(const Effects& effects) {
 
 }  // namespace
 
-Answer answer_of(const Effects& effects, TableFormat format, bool unicode) {
-  std::vector<TextTable> tables = {shares_table(effects, format, unicode), levels_table(effects)};
+Answer answer_of(const Effects& effects, const TableStyle& style) {
+  std::vector<TextTable> tables = {shares_table(effects, style), levels_table(effects)};
   if (!effects.front.empty()) tables.push_back(front_table(effects));
-  std::string text = effects_text(effects, tables, unicode);
+  std::string text = effects_text(effects, tables, style);
   return {std::move(text), effects_json(effects), std::move(tables)};
 }
 

@@ -206,17 +206,19 @@ Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal)
   return importances;
 }
 
-Answer answer_of(const Importances& importances, TableFormat format, bool unicode) {
+Answer answer_of(const Importances& importances, const TableStyle& style) {
   TextTable table({"setting", "best trials have", "importance", "trials", "by chance"}, 2);
+  table.set_importances({kNeeded, 30, kNeeded, 10, 20});
   for (const Importance& setting : importances.settings)
-    table.rows.push_back({setting.key, setting.best, share_cell(setting.share, format),
+    table.rows.push_back({setting.key, setting.best, share_cell(setting.share, style.format),
                           std::to_string(setting.trials), setting.may_be_chance ? "maybe" : "no"});
   std::string text = fmt::format(
       "Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n{}\n"
       "importance: how far the values of the best {} trials differ from those of all, as a share of all "
       "settings. "
       "by chance: whether a setting without influence may come as far.\n",
-      goal_text({importances.goal}), importances.trials, terminal_table(table, unicode), importances.best);
+      goal_text({importances.goal}), importances.trials,
+      formatted_table(table, {.unicode = style.unicode, .width = style.width}), importances.best);
   Json json = {{"metric", importances.goal.metric->key},
                {"larger_is_better", importances.goal.largest_is_best},
                {"method", "PED-ANOVA"},

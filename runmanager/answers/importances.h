@@ -35,6 +35,6 @@ struct Importances {
 Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal);
 
 /// As a table: a row per setting, the most important first. In CSV the shares are plain.
-Answer answer_of(const Importances& importances, TableFormat format, bool unicode);
+Answer answer_of(const Importances& importances, const TableStyle& style);
 
 }  // namespace sweep

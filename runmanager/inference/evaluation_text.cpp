@@ -96,7 +96,7 @@ std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool 
         fmt::format("{}{} {}", std::exchange(separator, ", "), metric->title, metric_text(*metric, value));
   }
   const std::vector<TextTable> tables = evaluation_tables(scores, TableFormat::kText);
-  text += "\n\n" + formatted_tables(tables, TableFormat::kText, unicode);
+  text += "\n\n" + formatted_tables(tables, {.unicode = unicode});
   return text + (scores.targets.empty() && tables.size() == 1 ? "\nno mistakes\n" : "");
 }
 

@@ -160,15 +160,27 @@ TextTable table_of(Records runs, const std::vector<std::string>& keys, bool is_p
   return table;
 }
 
-// The rows are told apart by one varying parameter at least: the narrowest stays.
-void keep_one_parameter(TextTable& table) {
+// After an early stop those that have not started would fill the screen, and so would those that are skipped.
+bool is_listed(const RunRecord& run, const TableOptions& options) {
+  const bool has_begun = run.status != RunStatus::kPending || !run.epochs.empty();
+  return has_begun && (run.status != RunStatus::kSkipped || options.skipped);
+}
+
+// The rows are told apart by one varying parameter at least. That with the most values stays, and of equal
+// ones the narrowest.
+void keep_one_parameter(TextTable& table, Records runs, const TableOptions& options) {
   const std::vector<int> widths = table.widths();
-  std::optional<std::size_t> narrowest;
+  std::pair<std::size_t, int> most;
+  Column* kept = nullptr;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const bool varies = table.columns[i].leads && table.columns[i].importance == kVaryingParameter;
-    if (varies && (!narrowest || widths[i] <= widths[*narrowest])) narrowest = i;
+    if (table.columns[i].importance != kVaryingParameter) continue;
+    std::set<std::string> values;
+    for (std::size_t row = 0; row < runs.size(); ++row)
+      if (is_listed(runs[row], options)) values.insert(table.rows[row][i]);
+    const std::pair rank(values.size(), -widths[i]);
+    if (kept == nullptr || rank >= most) kept = &table.columns[i], most = rank;
   }
-  if (narrowest) table.columns[*narrowest].importance = kNeeded;
+  if (kept != nullptr) kept->importance = kNeeded;
 }
 
 // The colour of a run's line, "" for none.
@@ -222,26 +234,6 @@ Records first_runs(Records all, std::size_t count) {
   return count == 0 ? all : all.first(std::min(count, all.size()));
 }
 
-// The lines below the table.
-class Notes {
- public:
-  Notes(const TableOptions& options, const Terminal& terminal) : options_(options), terminal_(terminal) {}
-
-  void add(const std::string& text, std::string_view color) {
-    const std::string line = "  " + text;
-    lines_ += painted(terminal_, color,
-                      options_.width > 0 ? fit_width(line, options_.width, options_.unicode) : line) +
-              "\n";
-  }
-
-  const std::string& lines() const { return lines_; }
-
- private:
-  const TableOptions& options_;
-  const Terminal& terminal_;
-  std::string lines_;
-};
-
 // "85.36% ± 0.21"; "" if a run has no value.
 std::string spread_text(const std::vector<const RunRecord*>& runs, const Metric& metric,
                         const char* plus_minus) {
@@ -291,7 +283,7 @@ std::string repeats_table(Records runs, const std::vector<std::string>& keys, bo
                      });
   table.drop_empty_columns();
   return fmt::format("\nMean {} standard deviation over repeats:\n\n{}", unicode ? "±" : "+-",
-                     fitted_table(std::move(table), width, unicode));
+                     formatted_table(std::move(table), {.unicode = unicode, .width = width}));
 }
 
 }  // namespace
@@ -307,7 +299,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   TextTable table = table_of(runs, keys, false, options);
   std::vector<std::string> left_out;
   if (options.width > 0) {
-    keep_one_parameter(table);
+    keep_one_parameter(table, runs, options);
     left_out = table.fit(options.width);
   }
   put_reasons(table, runs, options);
@@ -318,13 +310,8 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   std::map<std::string, std::size_t> skipped;  // by reason
   std::size_t pending = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    // After an early stop those that have not started would fill the screen.
-    if (runs[i].status == RunStatus::kPending && runs[i].epochs.empty()) {
-      ++pending;
-      continue;
-    }
-    if (runs[i].status == RunStatus::kSkipped && !options.skipped) {
-      ++skipped[runs[i].error.value_or("")];
+    if (!is_listed(runs[i], options)) {
+      runs[i].status == RunStatus::kPending ? ++pending : ++skipped[runs[i].error.value_or("")];
       continue;
     }
     std::string line = lines.rows[i];
@@ -334,26 +321,30 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     const std::string_view color = best == i || is_in_front ? kGreen : status_color(runs[i].status);
     text += (color.empty() ? line : painted(terminal, color, line)) + "\n";
   }
-  Notes notes(options, terminal);
+  const auto note = [&](const std::string& words, std::string_view color) {
+    const std::string line = "  " + words;
+    const bool is_any = options.width == 0;
+    text += painted(terminal, color, is_any ? line : fit_width(line, options.width, options.unicode)) + "\n";
+  };
   for (const auto& [reason, count] : skipped)
-    notes.add(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason)), kYellow);
-  if (pending > 0) notes.add(counted(pending, "run") + " not started", kDim);
-  if (best && all.size() > 1)
-    notes.add(best_note(all[*best], goals, *best < runs.size(), options.unicode), kDim);
+    note(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason)), kYellow);
+  if (pending > 0) note(counted(pending, "run") + " not started", kDim);
+  if (best && all.size() > 1) note(best_note(all[*best], goals, *best < runs.size(), options.unicode), kDim);
   if (!front.empty())
-    notes.add(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
-                          counted(front.size(), "run")),
-              kDim);
+    note(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
+                     counted(front.size(), "run")),
+         kDim);
   if (std::ranges::any_of(runs, [](const RunRecord& run) { return run.jobs > 1; }))
-    notes.add("~ timed while runs shared the machine", kDim);
-  return text + notes.lines() + painted(terminal, kDim, not_shown_text(left_out, options.width)) +
+    note("~ timed while runs shared the machine", kDim);
+  return text + painted(terminal, kDim, not_shown_text(left_out, options.width)) +
          repeats_table(runs, keys, options.unicode, options.width);
 }
 
 std::string formatted_results(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,
                               TableFormat format, const TableOptions& options) {
   const Records runs = first_runs(all, options.top);
-  return formatted_table(table_of(runs, keys, format == TableFormat::kCsv, options), format, options.unicode);
+  return formatted_table(table_of(runs, keys, format == TableFormat::kCsv, options),
+                         {.format = format, .unicode = options.unicode});
 }
 
 }  // namespace sweep

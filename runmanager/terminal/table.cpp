@@ -74,6 +74,11 @@ TextTable::TextTable(const std::vector<std::string>& titles, std::size_t left_al
   for (const std::string& title : titles) add_column(title, columns.size() >= left_aligned);
 }
 
+void TextTable::set_importances(std::initializer_list<int> importances) {
+  const int* importance = importances.begin();
+  for (Column& column : columns) column.importance = *importance++;
+}
+
 void TextTable::add_column(std::string title, bool right_aligned) {
   columns.push_back({.title = std::move(title), .right_aligned = right_aligned});
 }
@@ -156,12 +161,6 @@ std::string terminal_table(const TextTable& table, bool unicode) {
   return text;
 }
 
-std::string fitted_table(TextTable table, int width, bool unicode) {
-  if (width == 0) return terminal_table(table, unicode);
-  const std::vector<std::string> left_out = table.fit(width);
-  return terminal_table(table, unicode) + not_shown_text(left_out, width);
-}
-
 std::string csv_rows(const TextTable& table) {
   std::string csv;
   for (std::vector<std::string> row : table.rows) {
@@ -171,18 +170,20 @@ std::string csv_rows(const TextTable& table) {
   return csv;
 }
 
-std::string formatted_table(const TextTable& table, TableFormat format, bool unicode) {
-  if (format == TableFormat::kCsv) return csv_table(table);
-  if (format == TableFormat::kMarkdown) return markdown_table(titles_of(table), table.rows);
-  if (format == TableFormat::kLatex) return latex_table(table);
-  return terminal_table(table, unicode);
+std::string formatted_table(TextTable table, const TableStyle& style) {
+  if (style.format == TableFormat::kCsv) return csv_table(table);
+  if (style.format == TableFormat::kMarkdown) return markdown_table(titles_of(table), table.rows);
+  if (style.format == TableFormat::kLatex) return latex_table(table);
+  std::vector<std::string> left_out;
+  if (style.width > 0) left_out = table.fit(style.width);
+  return terminal_table(table, style.unicode) + not_shown_text(left_out, style.width);
 }
 
-std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode) {
+std::string formatted_tables(const std::vector<TextTable>& tables, const TableStyle& style) {
   std::string text;
   for (const TextTable& table : tables) {
-    if (!text.empty() && format == TableFormat::kCsv) break;
-    text += (text.empty() ? "" : "\n") + formatted_table(table, format, unicode);
+    if (!text.empty() && style.format == TableFormat::kCsv) break;
+    text += (text.empty() ? "" : "\n") + formatted_table(table, style);
   }
   return text;
 }

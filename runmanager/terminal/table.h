@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct TextTable {
   /// Columns with these titles; the first `left_aligned` are texts.
   explicit TextTable(const std::vector<std::string>& titles, std::size_t left_aligned = 1);
 
+  /// Sets those of all columns, of which there are not more; see fit().
+  void set_importances(std::initializer_list<int> importances);
   /// Adds a column that is never left out; rows do not change.
   void add_column(std::string title, bool right_aligned = true);
   /// Adds a column to every row: cell(item) for each of `items`, which are the rows of all columns.
@@ -79,18 +82,23 @@ inline const EnumNames<TableFormat>& table_format_names() {
   return names;
 }
 
+/// How tables are printed.
+struct TableStyle {
+  TableFormat format = TableFormat::kText;
+  bool unicode = true;
+  int width = 0;  // of kText: max columns of a line; 0: any
+};
+
 /// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
 /// characters and line breaks are shown as escapes.
 std::string terminal_table(const TextTable& table, bool unicode);
-/// The same within `width` columns, or any for 0, and the titles that have no room there.
-std::string fitted_table(TextTable table, int width, bool unicode);
 /// The rows as CSV, without titles.
 std::string csv_rows(const TextTable& table);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
-/// kText and kJson: terminal_table().
-std::string formatted_table(const TextTable& table, TableFormat format, bool unicode);
+/// kText and kJson: terminal_table() of what fits, and the titles that have no room.
+std::string formatted_table(TextTable table, const TableStyle& style);
 /// Several tables with blank lines between them; as CSV only the first, since such a file holds one.
-std::string formatted_tables(const std::vector<TextTable>& tables, TableFormat format, bool unicode);
+std::string formatted_tables(const std::vector<TextTable>& tables, const TableStyle& style);
 /// `text` as LaTeX shows it unchanged.
 std::string latex_text(const std::string& text);
 

@@ -36,7 +36,7 @@ int compare(const CompareOptions& options) {
   if (options.format == TableFormat::kJson) {
     print_json(comparison_json(comparison));
   } else {
-    std::cout << comparison_text(comparison, options.format, stdout_unicode(), stdout_width());
+    std::cout << comparison_text(comparison, style_of(options.format));
   }
   const bool has_pairs =
       std::ranges::any_of(comparison.values, [](const auto& value) { return !value.pairs.empty(); });

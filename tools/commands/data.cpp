@@ -235,7 +235,7 @@ int describe(const DataOptions& options) {
     is_first = false;
   }
   if (options.format == TableFormat::kJson) print_json({{"datasets", std::move(list)}});
-  std::cout << formatted_tables(tables, options.format, stdout_unicode());
+  std::cout << formatted_tables(tables, style_of(options.format));
   return kExitDone;
 }
 

@@ -141,9 +141,7 @@ void print_device_comparison(const SweepOutcome& outcome) {
   const std::vector<std::string> keys = varying_keys(runs);
   if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
   std::cout << "\n"
-            << comparison_text(compare_runs(runs, "device", ""), TableFormat::kText, stdout_unicode(),
-                               stdout_width())
-            << std::flush;
+            << comparison_text(compare_runs(runs, "device", ""), style_of(TableFormat::kText)) << std::flush;
 }
 
 // Several ranks train each run together, and this one is among them: a worker would be none.

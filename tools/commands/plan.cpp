@@ -75,7 +75,7 @@ void print(const SweepPlan& plan, TableFormat format) {
   } else if (format == TableFormat::kText) {
     std::cout << printable(plan_text(plan, stdout_width(), stdout_unicode()));
   } else {
-    std::cout << formatted_table(plan_table(plan, format), format, stdout_unicode());
+    std::cout << formatted_table(plan_table(plan, format), style_of(format));
   }
   std::cout << std::flush;
 }

@@ -45,7 +45,7 @@ class Output {
     const bool is_first = std::exchange(count_, count_ + predictions.samples.size()) == 0;
     if (options_.format == TableFormat::kCsv) {
       const TextTable table = predictions_table(predictions, predictor_, options_.format);
-      std::cout << (is_first ? formatted_table(table, options_.format, false) : csv_rows(table));
+      std::cout << (is_first ? formatted_table(table, {options_.format}) : csv_rows(table));
       return;
     }
     const auto append = [](auto& to, auto& from) {
@@ -74,8 +74,8 @@ class Output {
     } else if (options_.format != TableFormat::kCsv && count_ > 0) {
       const bool is_text = options_.format == TableFormat::kText;
       if (is_text) std::cout << printable(run_text(run_)) << "\n\n";
-      std::cout << formatted_table(predictions_table(all_, predictor_, options_.format), options_.format,
-                                   stdout_unicode());
+      std::cout << formatted_table(predictions_table(all_, predictor_, options_.format),
+                                   style_of(options_.format));
       if (is_text && left_out > 0)
         std::cout << fmt::format("and {} more: --limit N shows N of them, --csv and --json all\n", left_out);
     }

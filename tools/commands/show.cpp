@@ -77,7 +77,7 @@ std::string run_text(const RunRecord& run) {
   if (run.error) text += fmt::format("  {}\n", *run.error);
   for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
   if (!run.epochs.empty() || run.untrained)
-    text += fitted_table(epochs_table(run, false), stdout_width(), stdout_unicode());
+    text += formatted_table(epochs_table(run, false), style_of(TableFormat::kText));
   if (!run.stop_reason.empty()) text += fmt::format("  stopped early: {}\n", run.stop_reason);
   for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {}\n", name, short_number(value));
   if (run.setup_seconds) {
@@ -152,13 +152,13 @@ void print_effects(const std::vector<RunRecord>& runs, Goals goals, bool is_sear
   std::vector<Answer> answers;
   for (const Goal& goal : goals) {
     if (is_search) {  // whose trials are no grid
-      answers.push_back(answer_of(importances_of(runs, goal), options.format, stdout_unicode()));
+      answers.push_back(answer_of(importances_of(runs, goal), style_of(options.format)));
       continue;
     }
     Effects effects = effects_of(runs, goal);
     // The runs that are both fast and good belong to the answer if there is no other goal.
     if (goals.size() > 1) effects.front.clear();
-    answers.push_back(answer_of(effects, options.format, stdout_unicode()));
+    answers.push_back(answer_of(effects, style_of(options.format)));
   }
   print_answers(answers, options.format, goals.size() > 1 ? front_text(runs, goals) : "");
 }

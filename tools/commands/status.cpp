@@ -104,8 +104,7 @@ TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& l
       format != TableFormat::kText ||
       std::ranges::any_of(sweeps, [](const SweepStatus& sweep) { return sweep.best_accuracy.has_value(); });
   if (any_accuracy) table.add_column("accuracy", true);
-  for (std::size_t column = 2; column < table.columns.size(); ++column)
-    table.columns[column].importance = 10 * (static_cast<int>(column) - 1);
+  table.set_importances({kNeeded, kNeeded, 10, 20, 30});
   const int width = format == TableFormat::kText ? stdout_width() / 2 : 0;  // of the statuses
   for (const SweepStatus& sweep : sweeps) {
     const std::string statuses = statuses_text(sweep, tasks_if_open(sweep));
@@ -150,9 +149,8 @@ void print_sweeps(const StatusOptions& options) {
     std::cout << printable(options.directory.string()) << ": no sweeps\n";
     return;
   }
-  const TextTable table = sweeps_table(sweeps, options.directory, options.format);
-  std::cout << (is_text ? fitted_table(table, stdout_width(), stdout_unicode())
-                        : formatted_table(table, options.format, stdout_unicode()));
+  std::cout << formatted_table(sweeps_table(sweeps, options.directory, options.format),
+                               style_of(options.format));
   if (!is_text) return;
   for (const SweepStatus& sweep : sweeps) {
     if (sweep.is_held) std::cout << '\n' << one_status_text(sweep_status(sweep.directory), std::nullopt);

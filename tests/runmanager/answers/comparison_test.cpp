@@ -13,7 +13,7 @@ std::vector<SourceRun> grid() {
 }
 
 std::string text_of(const std::vector<SourceRun>& runs, const std::string& metric = "") {
-  return comparison_text(compare_runs(runs, "", metric), TableFormat::kText, true);
+  return comparison_text(compare_runs(runs, "", metric), {TableFormat::kText, true});
 }
 
 ComparedPair first_pair(const std::vector<SourceRun>& runs) {
@@ -61,10 +61,10 @@ TEST(Comparison, CountsManyRunsThatWereLeftOut) {
 
 TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   const Comparison comparison = compare_runs(grid(), "device", "");
-  const std::string narrow = comparison_text(comparison, TableFormat::kText, true, 70);
+  const std::string narrow = comparison_text(comparison, {TableFormat::kText, true, 70});
   EXPECT_THAT(narrow, HasSubstr("\n  not shown for lack of width: data wait, first epoch"));
   EXPECT_THAT(narrow, HasSubstr(" largest loss difference\n"));
-  EXPECT_THAT(comparison_text(comparison, TableFormat::kText, true), Not(HasSubstr("not shown")));
+  EXPECT_THAT(comparison_text(comparison, {TableFormat::kText, true}), Not(HasSubstr("not shown")));
 }
 
 TEST(Comparison, TheFirstEpochIsApart) {
@@ -159,7 +159,7 @@ TEST(Comparison, AMetricThatNoRunHasIsRefused) {
 TEST(Comparison, CsvAndJsonHoldPlainNumbers) {
   const Comparison comparison = compare_runs(grid(), "device", "");
   EXPECT_THAT(
-      comparison_text(comparison, TableFormat::kCsv, true),
+      comparison_text(comparison, {TableFormat::kCsv, true}),
       HasSubstr(
           "device,cpu,cuda:0,runs/s/lr;cpu,runs/s/lr;cuda:0,epoch_seconds,4,1,4,4,1,,,0,0,false,0.25,1,\n"));
   const auto json = comparison_json(comparison);
@@ -172,8 +172,8 @@ TEST(Comparison, MarkdownAndLatexEscapeTheirOwnCharacters) {
   const Comparison comparison = compare_runs(
       {made_run({{"a_b", std::string("x|y")}}, "cpu", 1), made_run({{"a_b", std::string("z&")}}, "cpu", 1)},
       "a_b", "");
-  EXPECT_THAT(comparison_text(comparison, TableFormat::kMarkdown, true), HasSubstr("x&#124;y"));
-  EXPECT_THAT(comparison_text(comparison, TableFormat::kLatex, true), HasSubstr("z\\&"));
+  EXPECT_THAT(comparison_text(comparison, {TableFormat::kMarkdown, true}), HasSubstr("x&#124;y"));
+  EXPECT_THAT(comparison_text(comparison, {TableFormat::kLatex, true}), HasSubstr("z\\&"));
 }
 
 TEST(Statistics, TheIntervalOfAMeanIsStudents) {

@@ -43,7 +43,7 @@ TEST(Effects, AreThoseOfStatsmodelsWithRepeats) {
   const double p[] = {5.43718574531e-06, 0.177205678176, 0.663147022761,
                       0.088946373584,    0.322213758584, 0.857950985988};
   const std::size_t degrees[] = {2, 1, 1, 2, 2, 1};
-  const nlohmann::ordered_json json = answer_of(effects, TableFormat::kJson, false).json;
+  const nlohmann::ordered_json json = answer_of(effects, {TableFormat::kJson, false}).json;
   for (std::size_t i = 0; i < 6; ++i) {
     const Effect& effect = effects.effects[i];
     EXPECT_NEAR(effect.sum_squares, squares[i], 1e-9) << i;
@@ -75,9 +75,9 @@ TEST(Effects, HaveTheBestValuesThatTheGoalAsksFor) {
     EXPECT_EQ(effects.effects[0].levels[effects.effects[0].best].value, largest ? "z" : "x");
     ASSERT_EQ(effects.front.size(), 1u);
     EXPECT_THAT(effects.front[0].settings, Contains(Pair("a", largest ? "z" : "x")));
-    EXPECT_THAT(answer_of(effects, TableFormat::kText, false).text,
+    EXPECT_THAT(answer_of(effects, {TableFormat::kText, false}).text,
                 HasSubstr(largest ? "(larger is better)" : "(smaller is better)"));
-    EXPECT_EQ(answer_of(effects, TableFormat::kJson, false).json["larger_is_better"], largest);
+    EXPECT_EQ(answer_of(effects, {TableFormat::kJson, false}).json["larger_is_better"], largest);
   }
 }
 
@@ -128,7 +128,7 @@ TEST(Effects, OfASingleSettingWithoutRepeatsHaveNoTest) {
   EXPECT_FALSE(effects.effects[0].p);
   EXPECT_FALSE(effects.effects[0].levels[0].metric.interval);
   EXPECT_NEAR(effects.effects[0].share, 1, 1e-12);
-  const auto tables = answer_of(effects, TableFormat::kCsv, true).tables;
+  const auto tables = answer_of(effects, {TableFormat::kCsv, true}).tables;
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_THAT(tables[0].rows[0], ElementsAre("a", _, _, "", "")) << "no sign for what is not known";
   EXPECT_NEAR(std::stod(tables[0].rows[0][2]), 1, 1e-12) << "a number, not \"100.0%\"";
@@ -145,8 +145,8 @@ TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
   }
   const Effects effects = effects_of(runs, "test_accuracy");
   EXPECT_EQ(effects.effects[1].sum_squares, 0);
-  EXPECT_EQ(answer_of(effects, TableFormat::kJson, false).json["effects"][1]["best"], nullptr);
-  EXPECT_EQ(answer_of(effects, TableFormat::kJson, false).json["effects"][0]["best"], "0.1");
+  EXPECT_EQ(answer_of(effects, {TableFormat::kJson, false}).json["effects"][1]["best"], nullptr);
+  EXPECT_EQ(answer_of(effects, {TableFormat::kJson, false}).json["effects"][0]["best"], "0.1");
   EXPECT_FALSE(effects.effects[0].p) << "there is no error to test against";
 }
 
@@ -188,7 +188,7 @@ TEST(Effects, CountRunsThatDifferOnlyInWhatChangesNoBitOnce) {
     EXPECT_EQ(effects.effects[3].sum_squares, 0);
     EXPECT_FALSE(effects.effects[3].p);
     EXPECT_EQ(effects.effects[3].levels[1].metric.count, 24u);
-    EXPECT_THAT(answer_of(effects, TableFormat::kText, false).text, HasSubstr("any"));
+    EXPECT_THAT(answer_of(effects, {TableFormat::kText, false}).text, HasSubstr("any"));
     for (const FrontRun& run : effects.front) EXPECT_EQ(run.settings.back().second, values[0]);
     EXPECT_EQ(effects_of(runs, "epoch_seconds").combinations, 24u) << "it changes the time";
   }
@@ -257,8 +257,10 @@ TEST(Effects, TheFrontHasWhatNoOtherRunBeatsInBothTimeAndMetric) {
   EXPECT_EQ(effects.front[1].run_seconds, 5);
   EXPECT_EQ(effects.effects[0].levels[effects.effects[0].best].value, "0.1");
   EXPECT_THAT(effects_of(runs, "run_seconds").front, IsEmpty());
-  EXPECT_THAT(answer_of(effects, TableFormat::kText, false).text,
-              AllOf(HasSubstr("90.00%"), HasSubstr("nothing to test")));
+  EXPECT_THAT(answer_of(effects, {TableFormat::kText, false}).text,
+              AllOf(HasSubstr("90.00%"), HasSubstr("nothing to test"), Not(HasSubstr("not shown"))));
+  EXPECT_THAT(answer_of(effects, {.width = 24}).text,
+              AllOf(HasSubstr("90.00%"), HasSubstr("  not shown for lack of")));
 }
 
 }  // namespace sweep::effects_test

@@ -170,7 +170,7 @@ TEST(Importances, FollowTheGoalAndSayWhatTheBestHave) {
   ASSERT_EQ(importances.settings.size(), 1u) << "the device does not differ";
   EXPECT_EQ(importances.settings[0].best, "182 to 197");
   EXPECT_EQ(importances_of(runs, kLowestLoss).settings[0].best, "2 to 17");
-  const Answer answer = answer_of(importances, TableFormat::kCsv, false);
+  const Answer answer = answer_of(importances, {TableFormat::kCsv, false});
   EXPECT_THAT(answer.text, HasSubstr("PED-ANOVA, of 200 trials"));
   EXPECT_THAT(answer.text, HasSubstr("n        182 to 197"));
   EXPECT_EQ(answer.json.at("importances").at(0).at("share"), 1);

@@ -98,8 +98,7 @@ TEST(Plan, JsonHasEveryRunAndWhatIsLeftOut) {
 
 TEST(Plan, TablesForProgramsHavePlainNumbers) {
   const Planned planned(R"("params": {"lr": [0.5]})");
-  const std::string csv =
-      formatted_table(plan_table(planned.plan, TableFormat::kCsv), TableFormat::kCsv, true);
+  const std::string csv = formatted_table(plan_table(planned.plan, TableFormat::kCsv), {TableFormat::kCsv});
   EXPECT_THAT(
       csv,
       StartsWith("run,device,parameters,steps_per_epoch,memory_bytes,disk_bytes,seconds,note\nlr=0.5,cpu,"));

@@ -202,6 +202,20 @@ TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
   EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2  completed"));
 }
 
+// That of a device, say, of which one is skipped, tells apart no rows that are there.
+TEST(ResultsTable, KeepsAParameterThatTellsItsRowsApart) {
+  std::vector<RunRecord> runs;
+  for (const double lr : {0.012345678, 0.023456789}) {
+    runs.push_back(run("x", RunStatus::kCompleted, 0.5));
+    runs.back().params = {{"lr", lr}, {"dev", "cpu"}};
+    runs.push_back(run("x", RunStatus::kSkipped, -1));
+    runs.back().params = {{"lr", lr}, {"dev", "cuda"}};
+  }
+  const std::string table = results_table(runs, {"lr", "dev"}, {.width = 28});
+  EXPECT_THAT(table, AllOf(HasSubstr("0.012345678"), HasSubstr("0.023456789"), HasSubstr(" dev")));
+  EXPECT_THAT(results_table(runs, {"lr", "dev"}, {.width = 28, .skipped = true}), HasSubstr("cuda"));
+}
+
 TEST(ResultsTable, EndsWithMeansOverRepeats) {
   std::vector<RunRecord> runs;
   for (const double accuracy : {0.5, 0.7, 0.9}) {
@@ -312,9 +326,9 @@ TEST(TextTable, FitsByLeavingOutTheLeastImportantAndOfThoseTheWidestColumns) {
                    {.title = "thin", .importance = 10},
                    {.title = "more", .importance = 20}};
   table.rows = {{"1", "2", "3", "4"}};
-  EXPECT_EQ(fitted_table(table, 0, false), terminal_table(table, false));
-  EXPECT_EQ(fitted_table(table, 100, false), terminal_table(table, false));
-  EXPECT_THAT(fitted_table(table, 30, false),
+  EXPECT_EQ(formatted_table(table, {TableFormat::kText, false, 0}), terminal_table(table, false));
+  EXPECT_EQ(formatted_table(table, {TableFormat::kText, false, 100}), terminal_table(table, false));
+  EXPECT_THAT(formatted_table(table, {TableFormat::kText, false, 30}),
               EndsWith("       1     3     4\n  not shown for lack of width:\n    wide column\n"));
   EXPECT_THAT(table.fit(20), ElementsAre("wide column"));
   EXPECT_THAT(titles_of(table), ElementsAre("needed", "thin", "more"));
@@ -341,11 +355,11 @@ TEST(TextTable, DropsColumnsWithoutAnyCell) {
 TEST(TextTable, PrintsItselfInEveryFormat) {
   TextTable table = times();
   table.columns[1].key = "seconds,cpu";
-  EXPECT_EQ(formatted_table(table, TableFormat::kText, true), terminal_table(table, true));
-  EXPECT_EQ(formatted_table(table, TableFormat::kCsv, true), "lr,\"seconds,cpu\"\n0.01,1.5 s\n0.001,12 s\n");
-  EXPECT_EQ(formatted_table(table, TableFormat::kMarkdown, true),
+  EXPECT_EQ(formatted_table(table, {TableFormat::kText}), terminal_table(table, true));
+  EXPECT_EQ(formatted_table(table, {TableFormat::kCsv}), "lr,\"seconds,cpu\"\n0.01,1.5 s\n0.001,12 s\n");
+  EXPECT_EQ(formatted_table(table, {TableFormat::kMarkdown}),
             "| lr | cpu |\n| --- | --- |\n| 0.01 | 1.5 s |\n| 0.001 | 12 s |\n");
-  EXPECT_EQ(formatted_table(table, TableFormat::kLatex, true),
+  EXPECT_EQ(formatted_table(table, {TableFormat::kLatex}),
             "\\begin{tabular}{lr}\n  \\toprule\n  lr & cpu \\\\\n  \\midrule\n"
             "  0.01 & 1.5 s \\\\\n  0.001 & 12 s \\\\\n  \\bottomrule\n\\end{tabular}\n");
 }
