@@ -35,24 +35,26 @@ std::size_t total_trials(const SearchSpec& search, int epochs) {
   return search_brackets(search, 0, epochs).back().end_trial();
 }
 
-nlohmann::ordered_json with_goals(nlohmann::ordered_json part, const nlohmann::ordered_json& file) {
+Goals goals_in(const nlohmann::ordered_json& part, const nlohmann::ordered_json& file) {
   using Json = nlohmann::ordered_json;
-  if (!file.is_object() || !file.contains("command") || !part.is_object()) return part;
-  const Json objective = file.value("objective", Json("loss"));
-  if (!objective.is_string()) return part;
-  if (!part.contains("metric")) part["metric"] = objective;
-  if (part.contains("mode") || !file.contains("mode")) return part;
-  const auto mode_of = [&](const Json& name) -> Json {
-    if (!name.is_string()) return nullptr;
-    const Metric& metric = metric_called(name.get<std::string>());
-    if (&metric == &metric_called(objective.get<std::string>())) return file["mode"];
-    return metric.larger_is_better ? "max" : "min";
-  };
-  const Json metric = part["metric"];
-  Json& mode = part["mode"] = metric.is_array() ? Json::array() : mode_of(metric);
-  if (metric.is_array())
-    for (const Json& name : metric) mode.push_back(mode_of(name));
-  return part;
+  const bool is_program = file.is_object() && file.contains("command");
+  const Json objective = is_program ? file.value("objective", Json("loss")) : Json("Loss/validation"),
+             objective_mode = is_program ? file.value("mode", Json()) : Json();
+  const auto list = [](const Json& value) { return value.is_array() ? value : Json::array({value}); };
+  const Json names = list(part.value("metric", objective)), modes = list(part.value("mode", Json()));
+  Goals goals;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].is_string()) continue;
+    Goal goal = asked_goal(names[i], false);
+    Json mode = i < modes.size() ? modes[i] : Json();
+    if (mode.is_null() && objective.is_string() &&
+        goal.metric == &metric_called(objective.get<std::string>()))
+      mode = objective_mode;
+    goal.largest_is_best = mode.is_null() ? goal.metric->larger_is_better : mode == "max";
+    goals.push_back(std::move(goal));
+  }
+  if (goals.empty()) goals = SearchSpec().goals;  // What was asked for is no metric.
+  return goals;
 }
 
 Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain) {

@@ -96,9 +96,10 @@ std::size_t total_trials(const SearchSpec& search, int epochs);
 /// How many points are drawn before the first result is known.
 std::size_t points_at_start(const SearchSpec& search, int epochs);
 
-/// `part`, the "search" or "stop" of a sweep file, which by itself goes by the "objective" and the "mode" of
-/// a person's own program.
-nlohmann::ordered_json with_goals(nlohmann::ordered_json part, const nlohmann::ordered_json& file);
+/// The goals of `part`, the "search" or "stop" of a sweep file; at least one. What it does not say is the
+/// "objective" of a person's own program, whose "mode" is that of the file, and the better end of other
+/// metrics.
+Goals goals_in(const nlohmann::ordered_json& part, const nlohmann::ordered_json& file);
 
 /// What proposes the points of the search.
 Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain);

@@ -17,29 +17,11 @@ Goals goals_of(const Sweep& sweep) {
 
 Goals recorded_goals(const nlohmann::ordered_json& sweep) {
   if (!sweep.is_object()) return {};
-  const auto search = sweep.find("search");
-  const bool has_search = search != sweep.end() && search->is_object();
-  const nlohmann::ordered_json completed = has_search ? with_goals(*search, sweep) : nlohmann::ordered_json();
-  const nlohmann::ordered_json& object = has_search ? completed : sweep;
-  // The texts of a list, or the one that is there.
-  const auto texts = [&object](const char* key) {
-    std::vector<std::string> found;
-    const auto value = object.find(key);
-    if (value == object.end()) return found;
-    for (const auto& text : value->is_array() ? *value : nlohmann::ordered_json::array({*value})) {
-      if (text.is_string()) found.push_back(text);
-    }
-    return found;
-  };
-  std::vector<std::string> names = texts(has_search ? "metric" : "objective");
-  if (has_search && names.empty()) names = {"Loss/validation"};
-  const std::vector<std::string> modes = texts("mode");
-  if (names.empty() && !modes.empty()) return {Goal{.largest_is_best = modes[0] == "max"}};
-  Goals goals;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    goals.push_back(asked_goal(
-        names[i], i < modes.size() ? modes[i] == "max" : metric_called(names[i]).larger_is_better));
-  return goals;
+  using Json = nlohmann::ordered_json;
+  const Json search = sweep.value("search", Json()), mode = sweep.value("mode", Json());
+  if (search.is_object()) return goals_in(search, sweep);
+  if (sweep.contains("objective")) return goals_in({{"metric", sweep["objective"]}, {"mode", mode}}, {});
+  return mode.is_string() ? Goals{Goal{.largest_is_best = mode == "max"}} : Goals();
 }
 
 namespace {

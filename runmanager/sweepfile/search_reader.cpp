@@ -33,11 +33,7 @@ const Axis* find_range(const Space& space) {
 SearchSpec search_of(const nlohmann::ordered_json& json) {
   SearchSpec search = json.get<SearchSpec>();
   search.method = search_method_names().parse(json.at("method").get<std::string>());
-  const auto &metric = json.at("metric"), &mode = json.at("mode");
-  search.goals.clear();
-  for (std::size_t i = 0; i < metric.size(); ++i)  // a text has the size 1
-    search.goals.push_back(metric.is_array() ? asked_goal(metric[i], mode[i] == "max")
-                                             : asked_goal(metric, mode == "max"));
+  search.goals = goals_in(json, {});
   search.samples_tpe = json.value("sampler", "") == "tpe";
   if (json.contains("target")) search.target = json.at("target");
   if (json.contains("seconds")) search.seconds = json.at("seconds");

@@ -25,29 +25,28 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxGoals = 4;   // Hypervolumes of more take long.
 constexpr double kMaxTrials = 100000;  // Each is a directory.
 
-// What is best of the metric, or of each of several, if the file does not say.
+// complete_judged() says what is best if the file does not.
 Json complete_mode(const Setting& row, const Given& given) {
   const Json mode = complete_plain(row, given), &metric = given.before.at("metric");
-  if (metric.is_array() == mode.is_array() && !mode.is_null() && metric.size() == mode.size()) return mode;
-  if (!mode.is_null())
+  if (!mode.is_null() && (metric.is_array() != mode.is_array() || metric.size() != mode.size()))
     given.problems.add_value(
         given.value, metric.is_array() ? fmt::format("a list of {}, one for each metric", metric.size())
                                        : "min or max, as there is one metric");
-  const auto best_of = [](const Json& name) {
-    return metric_called(name.get<std::string>()).larger_is_better ? "max" : "min";
-  };
-  if (!metric.is_array()) return best_of(metric);
-  Json modes = Json::array();
-  for (const Json& name : metric) modes.push_back(best_of(name));
-  return modes;
+  return mode.is_null() ? Json("min") : mode;
 }
 
-// What is judged by a metric and does not say which one.
+// What is judged by metrics.
 Json complete_judged(const Setting& row, const Given& given) {
   if (!given.value->is_object()) return complete_plain(row, given);
   JsonDocument part(given.value);
-  part.json = with_goals(std::move(part.json), *given.object);
-  return complete_plain(row, {part, given.object, given.before, given.context, given.problems});
+  if (!part.json.contains("metric")) part.json["metric"] = goals_in(part.json, *given.object)[0].asked;
+  Json json = complete_plain(row, {part, given.object, given.before, given.context, given.problems});
+  Json goals = json, modes = Json::array();
+  if (!part.json.contains("mode")) goals.erase("mode");
+  for (const Goal& goal : goals_in(goals, *given.object))
+    modes.push_back(goal.largest_is_best ? "max" : "min");
+  json["mode"] = json["metric"].is_array() ? modes : modes[0];
+  return json;
 }
 
 Json complete_metrics(const Setting& row, const Given& given) {
