@@ -1,5 +1,5 @@
 // The runs that a sweep would train, and what they would take: memory and disk, computed from shapes, and
-// time, from a few batches of each shape.
+// time, from a few batches of each shape. Of a person's own program: how it would be started.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include "core/network/network.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/kinds/gpu_pool.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/prepared_run.h"
@@ -85,12 +86,13 @@ struct RunCost {
 /// One run as it would be started.
 struct PlannedRun {
   const RunConfig* config = nullptr;
-  std::string device;                         // where it would train: "cpu", "cuda:1"
+  std::string device{};                       // where it would train: "cpu", "cuda:1"
   std::shared_ptr<const std::string> skip{};  // why it would be skipped instead; null: it would not
   std::string_view fate = "new";              // see RunFate, or "replaced", "pruned"
   std::string note{};                         // anything else the user should know
   std::size_t trained_epochs = 0;             // that an earlier start has left, and that are kept
-  std::shared_ptr<RunCost> cost{};            // shared by runs of one shape
+  std::shared_ptr<RunCost> cost{};            // shared by runs of one shape; null: of a program
+  std::vector<std::string> command{};         // of a program
 
   /// Whether any part of it would be trained.
   bool trains() const {
@@ -115,9 +117,11 @@ struct PlanEnvironment {
 
 struct SweepPlan {
   const Sweep* sweep = nullptr;
-  std::vector<PlannedRun> runs;  // as Sweep::runs
+  std::filesystem::path directory = {};  // of the sweep, which is or will be there
+  std::vector<PlannedRun> runs = {};     // as Sweep::runs
+  GpuPool gpus = {};                     // of this machine, for the runs of a program
   int jobs = 1, threads = 1;
-  std::optional<std::uint64_t> disk_free;
+  std::optional<std::uint64_t> disk_free = {};
 
   /// Peak memory of the runs that are at once in memory, the largest ones, and of all their data sets, each
   /// once; nothing if one of them is not known or nothing is trained.
@@ -133,31 +137,24 @@ int runs_at_once(int jobs, std::size_t runs);
 /// Returns the plan of `sweep`, which has to outlive it. Runs of one shape are computed once.
 SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment);
 
-/// What rules leave out, and why: as JSON, and a line for each.
-nlohmann::ordered_json excluded_json(const ExcludedRun& run);
-std::string excluded_text(const Sweep& sweep);
-
 /// Writes the plan as JSON, indented by two, with a newline at the end.
 void write_plan_json(const SweepPlan& plan, std::ostream& out);
 
 /// A row per run with what it takes; in CSV numbers are plain.
 TextTable plan_table(const SweepPlan& plan, TableFormat format);
 
-/// A line: what a search makes of the runs that are listed, whose costs are those of training all to their
-/// ends. "" without one.
-std::string search_text(const Sweep& sweep);
-
-/// The table as text, then what is left out and why, then the totals. Lines have at most `width`
-/// columns; the least important ones of the table are left out for that, and names are cut. 0: any length.
-/// Ends with a newline.
+/// The table as text, then what is left out and why, what a search makes of the runs, whose costs are those
+/// of training all to their ends, and the totals. Lines have at most `width` columns; the least important
+/// ones of the table are left out for that, and names are cut. 0: any length. Of a program: a few lines per
+/// run, with its command, of any length. Ends with a newline.
 std::string plan_text(const SweepPlan& plan, int width = 0, bool unicode = true);
 
 /// "12.5 MiB", "34 B".
 std::string bytes_text(std::uint64_t bytes);
 
-/// Keeps the prediction of the sweep that is, or will be, in `directory`, in the user's cache. Does nothing
-/// for a plan without times, without a cache, or if the cache cannot be written.
-void save_prediction(const SweepPlan& plan, const std::filesystem::path& directory);
+/// Keeps the prediction for the plan's directory in the user's cache. Does nothing for a plan without times,
+/// without a cache, or if the cache cannot be written.
+void save_prediction(const SweepPlan& plan);
 
 /// Compares the prediction for `directory`, if there is one, with the `seconds` that the sweep took with
 /// `jobs` runs at once, and forgets it: "Predicted 41 s, took 43 s (+4.9 %)". Empty if there is none, or if

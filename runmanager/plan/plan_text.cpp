@@ -6,9 +6,11 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/plan/plan.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/trial_schedule.h"
 #include "runmanager/terminal/terminal.h"
@@ -30,7 +32,7 @@ std::string seconds_text(double seconds) {
 // A run that is kept needs no device, so it does not mention a missing one.
 std::string note_of(const PlannedRun& run) {
   if (run.skip != nullptr && run.fate != "kept") return "skipped: " + *run.skip;
-  if (run.fate == "new") return run.note;
+  if (run.fate == "new" && run.cost != nullptr) return run.note;
   return run.note.empty() ? std::string(run.fate) : fmt::format("{}: {}", run.fate, run.note);
 }
 
@@ -90,8 +92,6 @@ std::string fates_text(const SweepPlan& plan) {
   return text;
 }
 
-}  // namespace
-
 std::string search_text(const Sweep& sweep) {
   if (!sweep.search || sweep.runs.empty()) return "";
   const SearchSpec& search = *sweep.search;
@@ -107,8 +107,6 @@ std::string search_text(const Sweep& sweep) {
                      search.method == SearchMethod::kAsha ? "about " : "", trained,
                      sweep.runs.size() * static_cast<std::size_t>(epochs));
 }
-
-namespace {
 
 const PlannedRun* largest_run(const SweepPlan& plan) {
   const PlannedRun* largest = nullptr;
@@ -151,13 +149,16 @@ Json or_null(const std::optional<Value>& value) {
 }
 
 Json run_json(const PlannedRun& run) {
-  const RunCost& cost = *run.cost;
-  Json json = {{"name", run.config->name},
-               {"params", to_json(run.config->params)},
-               {"device", run.device},
-               {"skip", run.skip != nullptr ? Json(*run.skip) : Json()},
-               {"fate", run.fate}};
+  Json json = {{"name", run.config->name}, {"params", to_json(run.config->params)}};
+  if (run.cost != nullptr)
+    json.update({{"device", run.device}, {"skip", run.skip != nullptr ? Json(*run.skip) : Json()}});
+  json["fate"] = run.fate;
   if (!run.note.empty()) json["note"] = run.note;
+  if (run.cost == nullptr) {
+    json["command"] = run.command;
+    return json;
+  }
+  const RunCost& cost = *run.cost;
   json["train_samples"] = cost.train_samples;
   json["steps_per_epoch"] = cost.steps_per_epoch;
   json["parameters"] = cost.parameter_count;
@@ -174,6 +175,17 @@ Json run_json(const PlannedRun& run) {
   return json;
 }
 
+Json excluded_json(const ExcludedRun& run) {
+  return {{"name", run_name(run.params)}, {"params", to_json(run.params)}, {"reason", run.reason}};
+}
+
+std::string excluded_text(const Sweep& sweep) {
+  std::string text;
+  for (const ExcludedRun& run : sweep.excluded)
+    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
+  return text;
+}
+
 // Writes the list one element after the other: there may be 100,000 of them.
 template <typename Element>
 void write_list(const std::vector<Element>& list, Json (*json_of)(const Element&), std::ostream& out) {
@@ -182,10 +194,46 @@ void write_list(const std::vector<Element>& list, Json (*json_of)(const Element&
     std::string text = json_of(element).dump(2, ' ', false, Json::error_handler_t::replace);
     for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; ++at)
       text.insert(at + 1, 4, ' ');
-    out << before << text;
+    out << before << printable(text);
     before = ",\n    ";
   }
   out << (list.empty() ? "[]" : "\n  ]");
+}
+
+bool is_of_program(const SweepPlan& plan) { return plan.sweep->runs.front().command != nullptr; }
+
+// How a program would be started.
+std::string program_text(const SweepPlan& plan) {
+  std::string text;
+  for (const PlannedRun& run : plan.runs) {
+    text += fmt::format("{:<10} {}\n", run.fate, run.config->name);
+    for (const std::string& line : {run.note, shell_command(run.command)})
+      if (!line.empty()) text += fmt::format("{:10} {}\n", "", line);
+  }
+  text += excluded_text(*plan.sweep) +
+          fmt::format("{} in {}\n", counted(plan.runs.size(), "run"), plan.directory.string()) +
+          search_text(*plan.sweep);
+  if (const auto max_runs = plan.gpus.max_runs())
+    text += plan.gpus.problem().value_or(fmt::format("{} of the GPUs {} per run: up to {} at once",
+                                                     plan.sweep->runs.front().command->gpus,
+                                                     fmt::join(plan.gpus.gpus(), ", "), *max_runs)) +
+            "\n";
+  return text;
+}
+
+// Members of the plan itself.
+Json totals_json(const SweepPlan& plan) {
+  if (!is_of_program(plan))
+    return {{"jobs", plan.jobs},
+            {"threads", plan.threads},
+            {"memory_bytes", or_null(plan.memory_bytes())},
+            {"disk_bytes", plan.disk_bytes()},
+            {"disk_free_bytes", or_null(plan.disk_free)},
+            {"seconds", or_null(plan.seconds())}};
+  if (!plan.gpus.max_runs()) return Json::object();
+  const CommandSpec& spec = *plan.sweep->runs.front().command;
+  return {
+      {"gpus", {{"per_run", spec.gpus}, {"runs_per_gpu", spec.runs_per_gpu}, {"here", plan.gpus.gpus()}}}};
 }
 
 }  // namespace
@@ -198,19 +246,14 @@ std::string bytes_text(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-Json excluded_json(const ExcludedRun& run) {
-  return {{"name", run_name(run.params)}, {"params", to_json(run.params)}, {"reason", run.reason}};
-}
-
-std::string excluded_text(const Sweep& sweep) {
-  std::string text;
-  for (const ExcludedRun& run : sweep.excluded)
-    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
-  return text;
-}
-
 TextTable plan_table(const SweepPlan& plan, TableFormat format) {
   const bool is_text = format == TableFormat::kText, is_plain = format == TableFormat::kCsv;
+  if (is_of_program(plan)) {
+    TextTable commands({"run", "note", "command"}, 3);
+    for (const PlannedRun& run : plan.runs)
+      commands.rows.push_back({run.config->name, note_of(run), shell_command(run.command)});
+    return commands;
+  }
   TextTable table({"run", "device"}, 2);
   table.columns[1].importance = kDeviceImportance;
   for (const NumberColumn& column : kNumbers)
@@ -230,6 +273,7 @@ TextTable plan_table(const SweepPlan& plan, TableFormat format) {
 }
 
 std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
+  if (is_of_program(plan)) return program_text(plan);
   TextTable table = plan_table(plan, TableFormat::kText);
   const std::vector<std::string> left_out =
       width > 0 ? fit_plan(table, width, unicode) : std::vector<std::string>();
@@ -254,17 +298,12 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
 }
 
 void write_plan_json(const SweepPlan& plan, std::ostream& out) {
-  const Json totals = {{"jobs", plan.jobs},
-                       {"threads", plan.threads},
-                       {"memory_bytes", or_null(plan.memory_bytes())},
-                       {"disk_bytes", plan.disk_bytes()},
-                       {"disk_free_bytes", or_null(plan.disk_free)},
-                       {"seconds", or_null(plan.seconds())}};
   out << "{\n  \"sweep\": " << compact_json_text(plan.sweep->name) << ",\n  \"runs\": ";
   write_list(plan.runs, run_json, out);
   out << ",\n  \"excluded\": ";
   write_list(plan.sweep->excluded, excluded_json, out);
-  out << "," << json_text(totals).substr(1);
+  const Json totals = totals_json(plan);
+  out << (totals.empty() ? "\n}\n" : "," + json_text(totals).substr(1));
 }
 
 }  // namespace sweep

@@ -26,11 +26,11 @@ fs::path file_of(const fs::path& directory) {
 
 }  // namespace
 
-void save_prediction(const SweepPlan& plan, const fs::path& directory) {
-  const fs::path file = file_of(directory);
+void save_prediction(const SweepPlan& plan) {
+  const fs::path file = file_of(plan.directory);
   const std::optional<double> seconds = plan.seconds();
   if (file.empty() || !seconds || *seconds <= 0) return;
-  Json json = {{"directory", directory.string()}, {"jobs", plan.jobs}, {"seconds", *seconds}};
+  Json json = {{"directory", plan.directory.string()}, {"jobs", plan.jobs}, {"seconds", *seconds}};
   Json runs = Json::array();
   for (const PlannedRun& run : plan.runs) {
     if (run.trains()) runs.push_back(run.config->name);

@@ -14,6 +14,8 @@
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
+#include "runmanager/kinds/command/command_kind.h"
+#include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/network/network_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/live_region.h"
@@ -27,6 +29,27 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The fate of a run, or "replaced", or "pruned" if a search has ended it and will again.
+std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace) {
+  if (existing.fate == RunFate::kInTheWay && replace) return "replaced";
+  const bool is_pruned = sweep.search && existing.fate == RunFate::kContinued && existing.record &&
+                         existing.record->status == RunStatus::kPruned;
+  return is_pruned ? "pruned" : to_string(existing.fate);
+}
+
+// What else a start says or does about what is left of a run: the differences, or the former name, the epochs
+// that are there, and the note.
+std::string note_of(const ExistingRun& existing, const RunConfig& config) {
+  if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
+  std::vector<std::string> notes;
+  if (existing.is_adopted(config)) notes.push_back("now called " + existing.directory);
+  if (existing.fate == RunFate::kContinued && existing.record && config.epochs > 0)  // 0: of a program
+    notes.push_back(fmt::format("after {} of {} epochs", existing.record->epochs.size(), config.epochs));
+  if (!existing.note.empty()) notes.push_back(existing.note);
+  return fmt::format("{}", fmt::join(notes, "; "));
+}
 
 void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool replace) {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -69,6 +92,71 @@ void run_pilots(SweepPlan& plan, NetworkKind& kind) {
   }
 }
 
+std::vector<ExistingRun> find_existing(const Sweep& sweep, const fs::path& directory, RunKind& kind,
+                                       const RunnerOptions& runner) {
+  std::error_code error;
+  if (runner.fresh || (!fs::exists(directory, error) && !error))
+    return std::vector<ExistingRun>(sweep.runs.size());
+  return find_existing_runs(directory, sweep.runs, kind.identities(), runner.retry_failed);
+}
+
+SweepPlan plan_program(const Sweep& sweep, const fs::path& directory, const PlanOptions& options,
+                       std::vector<ExistingRun>& existing) {
+  if (!options.is_dry_run)
+    refuse_given({{"--pilot", options.pilot},
+                  {"--jobs", options.runner.jobs != 1},
+                  {"--threads", options.runner.threads > 0}},
+                 "is for networks; what a program takes is not known", sweep.file.string());
+  CommandKind kind(Json::object(), unavailable_reason);
+  kind.load(sweep);
+  kind.check(sweep);
+  existing = find_existing(sweep, directory, kind, options.runner);
+  SweepPlan plan{.sweep = &sweep, .directory = directory, .gpus = kind.gpus(sweep)};
+  for (const RunConfig& run : sweep.runs)
+    plan.runs.push_back(
+        {.config = &run,
+         .command = command_words({.config = run, .run_directory = fs::absolute(directory) / run.name})});
+  set_fates(plan, existing, options.runner.replace);
+  return plan;
+}
+
+SweepPlan plan_networks(const Sweep& sweep, const fs::path& directory, const PlanOptions& options,
+                        std::vector<ExistingRun>& existing) {
+  NetworkKind kind({.load_dataset = load_dataset,
+                    .unavailable_reason = unavailable_reason,
+                    .parallel_missing_reason = parallel_unavailable_reason,
+                    .parse_device = parse_device},
+                   {});
+  kind.load(sweep);
+  existing = find_existing(sweep, directory, kind, options.runner);
+  const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
+  if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
+  // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
+  const auto cost_of = [&kind](const DatasetSpec& spec) {
+    const auto known = kind.has_loaded(spec) ? std::nullopt : known_data_sizes(spec);
+    return known ? data_cost(spec, *known) : data_cost(*kind.dataset(spec));
+  };
+  check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
+  for (const RunConfig& run : sweep.runs) {
+    if (!run.init.empty() && !is_kept(existing[run.index]))
+      kind.check_weights(run, cost_of(run.dataset).sizes.shape);
+  }
+  const int at_once = runs_at_once(options.runner.jobs, sweep.runs.size()), threads = options.runner.threads;
+  SweepPlan plan =
+      make_plan(sweep, {.data = cost_of,
+                        .unavailable = unavailable_reason,
+                        .jobs = at_once,
+                        .threads = threads > 0 ? threads : std::max(1, available_cores() / at_once),
+                        .disk_free = free_bytes(directory)});
+  plan.directory = directory;
+  set_fates(plan, existing, options.runner.replace);
+  if (options.pilot) {
+    run_pilots(plan, kind);
+    if (!options.runner.fresh) save_prediction(plan);
+  }
+  return plan;
+}
+
 void print(const SweepPlan& plan, TableFormat format) {
   if (format == TableFormat::kJson) {
     write_plan_json(plan, std::cout);
@@ -82,65 +170,14 @@ void print(const SweepPlan& plan, TableFormat format) {
 
 }  // namespace
 
-std::string_view fate_text(const Sweep& sweep, const ExistingRun& existing, bool replace) {
-  if (existing.fate == RunFate::kInTheWay && replace) return "replaced";
-  const bool is_pruned = sweep.search && existing.fate == RunFate::kContinued && existing.record &&
-                         existing.record->status == RunStatus::kPruned;
-  return is_pruned ? "pruned" : to_string(existing.fate);
-}
-
-std::string note_of(const ExistingRun& existing, const RunConfig& config) {
-  if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
-  std::vector<std::string> notes;
-  if (existing.is_adopted(config)) notes.push_back("now called " + existing.directory);
-  if (existing.fate == RunFate::kContinued && existing.record && config.epochs > 0)  // 0: of a program
-    notes.push_back(fmt::format("after {} of {} epochs", existing.record->epochs.size(), config.epochs));
-  if (!existing.note.empty()) notes.push_back(existing.note);
-  return fmt::format("{}", fmt::join(notes, "; "));
-}
-
 int print_plan(const PlanOptions& options) {
   const Sweep sweep = load_sweep(options.sweep);
-  if (sweep.runs.front().command) return print_program_plan(sweep, options);
-  const fs::path logdir = logdir_of(options.sweep);
-  NetworkKind kind({.load_dataset = load_dataset,
-                    .unavailable_reason = unavailable_reason,
-                    .parallel_missing_reason = parallel_unavailable_reason,
-                    .parse_device = parse_device},
-                   {});
-  kind.load(sweep);
-  std::vector<ExistingRun> existing(sweep.runs.size());
-  std::error_code error;
-  if (!options.fresh && (fs::exists(logdir / sweep.name, error) || error))
-    existing = find_existing_runs(logdir / sweep.name, sweep.runs, kind.identities(), options.retry_failed);
-  const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
-  if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
-  // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
-  const auto cost_of = [&kind](const DatasetSpec& spec) {
-    const auto known = kind.has_loaded(spec) ? std::nullopt : known_data_sizes(spec);
-    return known ? data_cost(spec, *known) : data_cost(*kind.dataset(spec));
-  };
-  check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
-  for (const RunConfig& run : sweep.runs) {
-    if (!run.init.empty() && !is_kept(existing[run.index]))
-      kind.check_weights(run, cost_of(run.dataset).sizes.shape);
-  }
-  const int at_once = runs_at_once(options.jobs, sweep.runs.size());
-  SweepPlan plan = make_plan(
-      sweep, {.data = cost_of,
-              .unavailable = unavailable_reason,
-              .jobs = at_once,
-              .threads = options.threads > 0 ? options.threads : std::max(1, available_cores() / at_once),
-              .disk_free = free_bytes(logdir)});
-  set_fates(plan, existing, options.replace);
-  if (options.pilot) {
-    run_pilots(plan, kind);
-    if (!options.fresh) save_prediction(plan, logdir / sweep.name);
-  }
+  const fs::path directory = logdir_of(options.sweep) / sweep.name;
+  std::vector<ExistingRun> existing;
+  SweepPlan plan = sweep.runs.front().command ? plan_program(sweep, directory, options, existing)
+                                              : plan_networks(sweep, directory, options, existing);
   print(plan, options.format);
-  const bool refused = std::any_of(plan.runs.begin(), plan.runs.end(),
-                                   [](const PlannedRun& run) { return run.fate == "in the way"; });
-  if (refused) refuse_runs_in_the_way(logdir / sweep.name, sweep.runs, existing);
+  if (!options.runner.replace) refuse_runs_in_the_way(directory, sweep.runs, existing);
   return kExitDone;
 }
 
@@ -153,10 +190,10 @@ Command plan_command() {
           .add_to = command_with<PlanOptions>(print_plan, [](CLI::App& app, PlanOptions& options) {
             add_sweep_arguments(app, options.sweep);
             add_logdir_option(app, options.sweep);
-            app.add_flag("--fresh", options.fresh, "as if nothing were there yet");
-            app.add_flag("--replace", options.replace,
+            app.add_flag("--fresh", options.runner.fresh, "as if nothing were there yet");
+            app.add_flag("--replace", options.runner.replace,
                          "runs that are there with other settings would be trained again");
-            add_jobs_options(app, options.jobs, options.threads);
+            add_jobs_options(app, options.runner.jobs, options.runner.threads);
             app.add_flag("--pilot", options.pilot,
                          "train a few batches of each kind of run to predict the time; the sweep then tells "
                          "how wrong that was");

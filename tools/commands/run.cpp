@@ -37,15 +37,10 @@ int print_dry_run(const RunOptions& options) {
                 {"--slurm", !options.launcher.slurm.empty()},
                 {"--leave", options.runner.leave}},
                "is not for --dry-run, which gets no data and trains nothing");
-  const RunnerOptions& runner = options.runner;
   return print_plan({.sweep = options.sweep,
-                     .jobs = runner.jobs,
-                     .threads = runner.threads,
-                     .fresh = runner.fresh,
-                     .replace = runner.replace,
-                     .retry_failed = runner.retry_failed,
+                     .runner = options.runner,
                      .is_dry_run = true,
-                     .format = runner.json ? TableFormat::kJson : TableFormat::kText});
+                     .format = options.runner.json ? TableFormat::kJson : TableFormat::kText});
 }
 
 int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* session) {
