@@ -2,18 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <thread>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/parallel/mpi_session.h"
-#include "core/parallel/replicated_engine.h"
-#include "runmanager/answers/comparison.h"
-#include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/slurm/launch.h"
 #include "runmanager/sweep/sweep_summary.h"
@@ -26,8 +20,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char *kLocal = "local", *kSlurm = "slurm";
 
 // A follower looks at records about as often as a sweep tells its progress.
 constexpr std::chrono::milliseconds kWait{250};
@@ -135,78 +127,15 @@ int follow(const Sweep& sweep, const RunnerOptions& runner, const fs::path& dire
   return kExitFailed;
 }
 
-// The question that devices are swept for. Says nothing unless runs on two devices are completed.
-void print_device_comparison(const SweepOutcome& outcome) {
-  const std::vector<SourceRun> runs = source_runs(outcome.directory, outcome.runs);
-  const std::vector<std::string> keys = varying_keys(runs);
-  if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
-  std::cout << "\n"
-            << comparison_text(compare_runs(runs, "device", ""), style_of(TableFormat::kText)) << std::flush;
-}
-
-// Several ranks train each run together, and this one is among them: a worker would be none.
-SweepEnvironment environment_with(MpiSession& session) {
-  SweepEnvironment environment;
-  Communicator& world = session.world();
-  const int sharers = session.ranks_on_these_cores();
-  environment.make_engine = [&world, sharers](const Network& network, EngineOptions options) {
-    if (options.parallel.data > 1) options.threads = std::max(1, options.threads / sharers);
-    return make_engine_on(world, network, options);
-  };
-  environment.parallel_missing_reason = [size = world.size()](const Network& network,
-                                                              const EngineOptions& options) {
-    return group_unavailable_reason(network, options, size);
-  };
-  return environment;
-}
-
 }  // namespace
 
-void add_launcher_options(CLI::App& app, LauncherOptions& options) {
-  app.add_option(
-         "--launcher", options.launcher,
-         "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
-         "local, and for a sweep that was submitted: slurm")
-      ->type_name("local|slurm")
-      ->check(CLI::IsMember({kLocal, kSlurm}));
-  app.add_option("--slurm", options.slurm,
-                 "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
-                 "cuda.gres=gpu:2")
-      ->type_name("KEY=VALUE")
-      ->take_all()
-      ->expected(1)
-      ->allow_extra_args(false);
-  app.add_flag("--wait", options.wait, "with --launcher slurm: show the runs until all have ended");
-}
-
-int train_or_launch(const Sweep& sweep, const RunnerOptions& runner, const LauncherOptions& options,
-                    MpiSession* session) {
-  const fs::path directory = runner.logdir / sweep.name;
-  const bool was_submitted = !runner.fresh && has_slurm_jobs(directory);
+int launch(const Sweep& sweep, const RunOptions& options) {
   SlurmClient client;
-  if (options.launcher != kSlurm) {
-    refuse_given({{"--wait", options.wait}, {"--slurm", !options.slurm.empty()}},
-                 "only with --launcher slurm");
-    if (const auto reason = unknown_ranks_reason(); reason && !runner.join) throw ConfigError(*reason);
-    if (was_submitted) check_no_live_tasks(directory, client);
-    return train_sweep(sweep, runner, session);
-  }
+  const RunnerOptions& runner = options.runner;
   const LaunchedSweep launched =
       launch_sweep(sweep, runner, this_program(), environment_with_workers(), client);
   if (!options.wait || !runner.json) print_submission(launched, runner);
   return options.wait ? follow(sweep, runner, launched.directory, client) : kExitDone;
-}
-
-int train_sweep(const Sweep& sweep, const RunnerOptions& options, MpiSession* session) {
-  const auto begin = std::chrono::steady_clock::now();
-  const SweepOutcome outcome =
-      run_sweep(sweep, options, session != nullptr ? environment_with(*session) : environment_with_workers());
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const std::string prediction = compare_with_prediction(
-      outcome.directory, outcome.runs, runs_at_once(options.jobs, sweep.runs.size()), seconds.count());
-  if (!prediction.empty() && !options.quiet && !options.json) std::cerr << prediction << std::endl;
-  if (!options.json) print_device_comparison(outcome);
-  return outcome.exit_code;
 }
 
 }  // namespace sweep

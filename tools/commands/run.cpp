@@ -1,10 +1,19 @@
 // `sweep SWEEP.json`, or `sweep run SWEEP.json`: trains the runs of a sweep file, or resumes them; and
 // `sweep resume DIR`, the same for what a sweep has left in its directory.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <set>
 
+#include "core/base/error.h"
+#include "core/parallel/mpi_session.h"
+#include "core/parallel/replicated_engine.h"
+#include "runmanager/answers/comparison.h"
+#include "runmanager/plan/plan.h"
+#include "runmanager/slurm/launch.h"
 #include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/slurm/slurm_task.h"
 #include "runmanager/training/stop_signals.h"
@@ -12,11 +21,52 @@
 #include "tools/commands/launch.h"
 #include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The question that devices are swept for. Says nothing unless runs on two devices are completed.
+void print_device_comparison(const SweepOutcome& outcome) {
+  const std::vector<SourceRun> runs = source_runs(outcome.directory, outcome.runs);
+  const std::vector<std::string> keys = varying_keys(runs);
+  if (std::find(keys.begin(), keys.end(), "device") == keys.end()) return;
+  std::cout << "\n"
+            << comparison_text(compare_runs(runs, "device", ""), style_of(TableFormat::kText)) << std::flush;
+}
+
+// Several ranks train each run together, and this one is among them: a worker would be none.
+SweepEnvironment environment_with(MpiSession& session) {
+  SweepEnvironment environment;
+  Communicator& world = session.world();
+  const int sharers = session.ranks_on_these_cores();
+  environment.make_engine = [&world, sharers](const Network& network, EngineOptions options) {
+    if (options.parallel.data > 1) options.threads = std::max(1, options.threads / sharers);
+    return make_engine_on(world, network, options);
+  };
+  environment.parallel_missing_reason = [size = world.size()](const Network& network,
+                                                              const EngineOptions& options) {
+    return group_unavailable_reason(network, options, size);
+  };
+  return environment;
+}
+
+// Trains the runs of `sweep` and prints their results, with a comparison of the devices if there are several.
+// Returns the exit code. `session`: the processes that train together with this one, which then trains in
+// this process; nullptr: it has workers.
+int train_sweep(const Sweep& sweep, const RunnerOptions& options, MpiSession* session) {
+  const auto begin = std::chrono::steady_clock::now();
+  const SweepOutcome outcome =
+      run_sweep(sweep, options, session != nullptr ? environment_with(*session) : environment_with_workers());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::string prediction = compare_with_prediction(
+      outcome.directory, outcome.runs, runs_at_once(options.jobs, sweep.runs.size()), seconds.count());
+  if (!prediction.empty() && !options.quiet && !options.json) std::cerr << prediction << std::endl;
+  if (!options.json) print_device_comparison(outcome);
+  return outcome.exit_code;
+}
 
 // A task of a cluster trains the runs that it was submitted for.
 int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) {
@@ -33,8 +83,8 @@ int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) 
 
 int print_dry_run(const RunOptions& options) {
   refuse_given({{"--yes", options.yes},
-                {"--wait", options.launcher.wait},
-                {"--slurm", !options.launcher.slurm.empty()},
+                {"--wait", options.wait},
+                {"--slurm", !options.sweep.load.slurm.empty()},
                 {"--leave", options.runner.leave}},
                "is not for --dry-run, which gets no data and trains nothing");
   return print_plan({.sweep = options.sweep,
@@ -47,8 +97,7 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
   if (options.dry_run) return print_dry_run(options);
   // Also a signal that comes while the file is read stops the sweep.
   std::optional<StopSignals> signals;
-  if (options.launcher.launcher != "slurm") signals.emplace();
-  options.sweep.load.slurm = options.launcher.slurm;
+  if (options.launcher != kSlurm) signals.emplace();
   const Sweep sweep = load_sweep(options.sweep);
   if (options.yes) {
     if (const int code = get_missing_datasets(sweep); code != kExitDone) return code;
@@ -57,12 +106,18 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
   options.runner.command = typed;
   if (has_directory(options.sweep)) {
     if (is_slurm_task()) return train_as_task(sweep, options, session);
-    if (options.launcher.launcher.empty() && has_slurm_jobs(options.runner.logdir / sweep.name)) {
+    if (options.launcher.empty() && has_slurm_jobs(options.runner.logdir / sweep.name)) {
       signals.reset();
-      options.launcher.launcher = "slurm";
+      options.launcher = kSlurm;
     }
   }
-  return train_or_launch(sweep, options.runner, options.launcher, session);
+  if (options.launcher == kSlurm) return launch(sweep, options);
+  refuse_given({{"--wait", options.wait}, {"--slurm", !options.sweep.load.slurm.empty()}},
+               "only with --launcher slurm");
+  if (const auto reason = unknown_ranks_reason(); reason && !options.runner.join) throw ConfigError(*reason);
+  SlurmClient client;
+  if (!options.runner.fresh) check_no_live_tasks(options.runner.logdir / sweep.name, client);
+  return train_sweep(sweep, options.runner, session);
 }
 
 CommandAction add_run(CLI::App& app, MpiSession* session, bool wants_directory) {

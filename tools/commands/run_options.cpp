@@ -197,7 +197,20 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_logdir_option(app, options.sweep);
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   add_training_options(app, runner);
-  add_launcher_options(app, options.launcher);
+  app.add_option(
+         "--launcher", options.launcher,
+         "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
+         "local, and for a sweep that was submitted: slurm")
+      ->type_name("local|slurm")
+      ->check(CLI::IsMember({kLocal, kSlurm}));
+  app.add_option("--slurm", options.sweep.load.slurm,
+                 "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
+                 "cuda.gres=gpu:2")
+      ->type_name("KEY=VALUE")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_flag("--wait", options.wait, "with --launcher slurm: show the runs until all have ended");
   app.add_flag("--yes", options.yes, "first download a known data set that is missing, as \"data get\" does");
   app.add_flag("--dry-run", options.dry_run, "train nothing: print what `sweep plan` prints");
   // For the scripts of tasks.

@@ -7,7 +7,6 @@
 
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "tools/commands/launch.h"
 
 namespace CLI {
 class App;
@@ -35,10 +34,13 @@ Sweep load_sweep(const SweepArguments& arguments);
 /// The folder of the sweep's directory: --logdir, or that of the directory that was named, or "runs".
 std::filesystem::path logdir_of(const SweepArguments& arguments);
 
+inline constexpr const char *kLocal = "local", *kSlurm = "slurm";
+
 struct RunOptions {
   SweepArguments sweep;
   RunnerOptions runner;
-  LauncherOptions launcher;
+  std::string launcher;  // kLocal or kSlurm; empty: as the sweep was started, or here
+  bool wait = false;     // shows the runs that a cluster trains until all have ended
   bool yes = false;      // downloads known data sets that are missing
   bool dry_run = false;  // prints the plan instead
   std::string list;      // of a task on a cluster: where the runs are that it trains; empty: all
