@@ -173,18 +173,20 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal, How
   const bool is_elsewhere = can_go_on && how_to_go_on == HowToGoOn::kSaidElsewhere;
   std::string text = fmt::format("{}: {}", printable(status.directory.string()),
                                  is_elsewhere ? "on a cluster" : to_string(status.state));
-  const char* separator = ": ";
-  for (const auto& [run_status, count] : status.statuses) {
-    text += fmt::format("{}{} {}", separator, count, to_string(run_status));
-    separator = ", ";
-  }
-  text += "\n";
+  text += (status.statuses.empty() ? "" : ": ") + statuses_text(status) + "\n";
   if (!status.search_end.empty()) text += "No more trials: " + status.search_end + "\n";
   if (status.progress) {
     for (const std::string& line : live_table(*status.progress, terminal)) text += line + "\n";
   }
   if (can_go_on && !is_elsewhere)
     text += "To go on: " + shell_command({"sweep", "resume"}, status.directory) + "\n";
+  return text;
+}
+
+std::string statuses_text(const SweepStatus& status) {
+  std::string text;
+  for (const auto& [run_status, count] : status.statuses)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(run_status));
   return text;
 }
 

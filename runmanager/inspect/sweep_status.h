@@ -64,6 +64,8 @@ enum class HowToGoOn { kSay, kSaidElsewhere };
 /// other machines may train it.
 std::string status_text(const SweepStatus& status, const Terminal& terminal,
                         HowToGoOn how_to_go_on = HowToGoOn::kSay);
+/// "14 completed, 2 skipped".
+std::string statuses_text(const SweepStatus& status);
 /// {"completed": 14, "skipped": 2}
 nlohmann::ordered_json statuses_json(const SweepStatus& status);
 /// {"sweep", "directory", "state", "runs", "statuses", "progress"}: the last is null, or as to_json() has it.

@@ -1,7 +1,5 @@
 #include "runmanager/inspect/watch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "core/base/printable.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/records/run_files.h"
@@ -32,9 +29,10 @@ constexpr int kLogWidth = 10000;
 
 LiveRun live_run(const RunRecord& record, std::size_t number) {
   LiveRun run{.number = number, .name = record.name, .params = record.params, .has_begun = true};
-  if (const auto epochs = record.config.find("epochs");
-      epochs != record.config.end() && epochs->is_number_integer())
-    run.epochs = epochs->get<int>();
+  for (const char* key : {"epochs", "reports"}) {
+    const auto epochs = record.config.find(key);
+    if (epochs != record.config.end() && epochs->is_number_integer()) run.epochs = epochs->get<int>();
+  }
   run.finished_epochs = static_cast<int>(record.epochs.size());
   if (!record.epochs.empty()) run.last = record.epochs.back();
   return run;
@@ -133,8 +131,7 @@ class Watch {
     for (const auto& [number, run] : sweep.active) {
       const int finished = run.last ? run.last->epoch : 0;
       if (finished == 0 || std::exchange(logged_epochs_[number], finished) == finished) continue;
-      text += fmt::format("[{}/{}] {}  epoch {}/{}  {}\n", number, sweep.runs, printable(run.name), finished,
-                          run.epochs, metrics_text(*run.last));
+      text += epoch_line(sweep, run, *run.last) + "\n";
     }
     for_each_new_end(sweep, [&](const RunRecord& run) { text += ended_line(sweep, run, log_) + "\n"; });
     if (!text.empty()) options_.terminal.write(text);

@@ -319,6 +319,14 @@ std::string metrics_text(const EpochRecord& epoch) {
   return text;
 }
 
+std::string epoch_line(const LiveSweep& sweep, const LiveRun& run, const EpochRecord& epoch) {
+  std::string line = fmt::format("[{}/{}] {}  epoch {}{}  {}", run.number, sweep.runs, printable(run.name),
+                                 epoch.epoch, run.of_epochs(), metrics_text(epoch));
+  if (const auto seconds = epoch["epoch_seconds"]) line += "  " + human_seconds(*seconds);
+  if (const auto rate = epoch["images_per_second"]) line += fmt::format("  {} img/s", human_count(*rate));
+  return line;
+}
+
 std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal) {
   if (run.status == RunStatus::kCompleted) {
     const bool is_best = sweep.best && sweep.best->name == run.name;

@@ -19,6 +19,9 @@ std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& term
 /// completed run that is LiveSweep::best is marked.
 std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal);
 
+/// The line of an epoch in a log: "[3/16] lr=0.1  epoch 2/10  loss 0.3210  1.4 s  12.3k img/s".
+std::string epoch_line(const LiveSweep& sweep, const LiveRun& run, const EpochRecord& epoch);
+
 /// "loss 0.3210  acc 88.24%  val loss 0.3808  val acc 86.36%", then other metrics.
 std::string metrics_text(const EpochRecord& epoch);
 

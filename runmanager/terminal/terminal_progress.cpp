@@ -29,11 +29,7 @@ void TerminalProgress::show_begin(const LiveRun&) {}
 
 void TerminalProgress::show_epoch(const LiveRun& run, const EpochRecord& epoch) {
   if (quiet_ || terminal().interactive) return;
-  std::string line = fmt::format("[{}/{}] {}  epoch {}{}  {}", run.number, state().runs, printable(run.name),
-                                 epoch.epoch, run.of_epochs(), metrics_text(epoch));
-  if (const auto seconds = epoch["epoch_seconds"]) line += "  " + human_seconds(*seconds);
-  if (const auto rate = epoch["images_per_second"]) line += fmt::format("  {} img/s", human_count(*rate));
-  write_line(line);
+  write_line(epoch_line(state(), run, epoch));
 }
 
 void TerminalProgress::show_end(std::size_t number, const RunRecord& run) {

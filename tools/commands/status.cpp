@@ -80,15 +80,12 @@ std::optional<SlurmStatus> tasks_if_open(const SweepStatus& sweep) {
   }
 }
 
-// "14 completed, 2 skipped".
-std::string statuses_text(const SweepStatus& sweep, const std::optional<SlurmStatus>& tasks) {
-  std::string text = sweep.is_held ? "running: " : "";
-  if (tasks && !tasks->known) text = "on a cluster that does not answer: ";
-  if (tasks && tasks->known && tasks->any_live()) text = "on a cluster: ";
-  const char* separator = "";
-  for (const auto& [status, count] : sweep.statuses)
-    text += fmt::format("{}{} {}", std::exchange(separator, ", "), count, to_string(status));
-  return text;
+// "running: 14 completed, 2 skipped".
+std::string runs_text(const SweepStatus& sweep, const std::optional<SlurmStatus>& tasks) {
+  const char* where = sweep.is_held ? "running: " : "";
+  if (tasks && !tasks->known) where = "on a cluster that does not answer: ";
+  if (tasks && tasks->known && tasks->any_live()) where = "on a cluster: ";
+  return where + statuses_text(sweep);
 }
 
 // Below the log directory; empty: of a sweep that was named itself.
@@ -107,7 +104,7 @@ TextTable sweeps_table(const std::vector<SweepStatus>& sweeps, const fs::path& l
   table.set_importances({kNeeded, kNeeded, 10, 20, 30});
   const int width = format == TableFormat::kText ? stdout_width() / 2 : 0;  // of the statuses
   for (const SweepStatus& sweep : sweeps) {
-    const std::string statuses = statuses_text(sweep, tasks_if_open(sweep));
+    const std::string statuses = runs_text(sweep, tasks_if_open(sweep));
     table.rows.push_back({path_of(sweep, logdir),
                           width > 0 ? fit_width(statuses, width, stdout_unicode()) : statuses, sweep.ended,
                           sweep.best});

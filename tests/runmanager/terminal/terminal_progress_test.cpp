@@ -268,6 +268,9 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
 }
 
 TEST(MetricsText, EscapesNamesThatWouldColourTheTerminal) {
+  EXPECT_EQ(epoch_line({.name = "s", .runs = 2}, {.name = "a"}, {3, {{"loss", 0.5}}}),
+            "[1/2] a  epoch 3  loss 0.5000")
+      << "of a program whose reports nobody has counted";
   EXPECT_EQ(metrics_text({1, {{"\x1b[31mred\nx", 1.0}}}), "\\u001b[31mred\\nx 1.0000");
 }
 
