@@ -150,21 +150,14 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
   }
 }
 
-template <typename E>
-bool is(const std::exception& error) {
-  return dynamic_cast<const E*>(&error) != nullptr;
+template <typename... Errors>
+bool is_any(const std::exception& error) {
+  return (... || (dynamic_cast<const Errors*>(&error) != nullptr));
 }
 
-struct Row {
-  bool (*matches)(const std::exception&);
-  int code;
-};
-
-constexpr Row kTable[] = {
-    {is<ConfigError>, kExitBadInput},  // Also ShapeError, which is derived from it.
-    {is<DataError>, kExitBadInput},
-    {is<IoError>, kExitUnwritable},
-    {is<std::filesystem::filesystem_error>, kExitUnwritable},
+struct ExitCode {
+  const char* code;     // several of one kind
+  const char* meaning;  // half a line
 };
 
 constexpr ExitCode kCodes[] = {
@@ -177,7 +170,7 @@ constexpr ExitCode kCodes[] = {
 
 std::string exit_codes_help() {
   std::string text = "\"sweep COMMAND --help\" tells more of each.\n\nExit codes:\n";
-  for (const ExitCode& code : exit_codes()) text += fmt::format("  {:<13}  {}\n", code.code, code.meaning);
+  for (const ExitCode& code : kCodes) text += fmt::format("  {:<13}  {}\n", code.code, code.meaning);
   text.pop_back();
   return text;
 }
@@ -251,13 +244,9 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   return actions.at(chosen)(typed);
 }
 
-std::span<const ExitCode> exit_codes() { return kCodes; }
-
 int exit_code(const std::exception& error) {
-  for (const Row& row : kTable) {
-    if (row.matches(error)) return row.code;
-  }
-  return kExitFailed;
+  if (is_any<ConfigError, DataError>(error)) return kExitBadInput;
+  return is_any<IoError, std::filesystem::filesystem_error>(error) ? kExitUnwritable : kExitFailed;
 }
 
 std::string message_of(const std::exception& error) {
