@@ -11,6 +11,11 @@
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LiveRun, number, name, epochs, trained_epochs, finished_epochs, batch,
+                                   batches, samples, phase, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LiveSweep, runs, kept, ends, work, ended_work, seconds)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -52,24 +57,14 @@ Json run_json(const LiveRun& run) {
 constexpr int kMaxEpochs = 1'000'000'000;
 
 LiveRun run_from_json(const Json& json, std::string_view where) {
-  LiveRun run;
-  json.at("number").get_to(run.number);
-  json.at("name").get_to(run.name);
+  auto run = json.get<LiveRun>();
   run.params = params_from_json(json.at("params"));
   json.at("begun").get_to(run.has_begun);
-  json.at("epochs").get_to(run.epochs);
-  json.at("trained_epochs").get_to(run.trained_epochs);
-  json.at("finished_epochs").get_to(run.finished_epochs);
-  json.at("batch").get_to(run.batch);
-  json.at("batches").get_to(run.batches);
-  json.at("samples").get_to(run.samples);
   run.loss = optional_number(json, "loss");
   run.accuracy = optional_number(json, "accuracy");
   if (!json.at("last_epoch").is_null()) run.last = epoch_record_from_json(json.at("last_epoch"), where);
   run.batches_per_second = optional_number(json, "batches_per_second");
   run.samples_per_second = optional_number(json, "samples_per_second");
-  json.at("phase").get_to(run.phase);
-  json.at("seconds").get_to(run.seconds);
   if (run.trained_epochs < 0 || run.finished_epochs < 0 || run.epochs < 0 ||
       std::max(run.finished_epochs, run.epochs) > kMaxEpochs)
     throw DataError(fmt::format("{}: not the progress of a sweep: a run with {} of {} epochs", where,
@@ -78,15 +73,9 @@ LiveRun run_from_json(const Json& json, std::string_view where) {
 }
 
 LiveSweep sweep_from_json(const Json& json, std::string_view where) {
-  LiveSweep sweep;
+  auto sweep = json.get<LiveSweep>();
   json.at("sweep").get_to(sweep.name);
-  json.at("runs").get_to(sweep.runs);
-  json.at("kept").get_to(sweep.kept);
-  json.at("work").get_to(sweep.work);
-  json.at("ended_work").get_to(sweep.ended_work);
   sweep.earlier_work = json.value("earlier_work", 0.0);  // which 0.1.0 does not write
-  json.at("seconds").get_to(sweep.seconds);
-  json.at("ends").get_to(sweep.ends);
   for (const auto& [status, count] : json.at("ended").items())
     sweep.ended[parse_run_status(status)] = count.get<std::size_t>();
   for (const Json& run : json.at("running")) {
