@@ -17,6 +17,15 @@ Json json_of(const ArgumentValue& value) {
   return std::visit([](const auto& v) { return Json(v); }, value);
 }
 
+// Names in order, of those that are shown.
+std::vector<std::string> setting_names(std::span<const Setting> settings) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) {
+    if (setting.is_shown) names.push_back(setting.name);
+  }
+  return names;
+}
+
 bool is_list_kind(ArgumentKind kind) {
   return kind == ArgumentKind::kIntegerPair || kind == ArgumentKind::kNumberPair ||
          kind == ArgumentKind::kNumberList;
@@ -95,14 +104,6 @@ Json complete_keys(const Setting& row, const Given& given) {
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name) {
   const auto found = std::ranges::find(settings, name, &Setting::name);
   return found == settings.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> setting_names(std::span<const Setting> settings) {
-  std::vector<std::string> names;
-  for (const Setting& setting : settings) {
-    if (setting.is_shown) names.push_back(setting.name);
-  }
-  return names;
 }
 
 bool takes_list(const Setting& setting) {

@@ -147,8 +147,6 @@ nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems
 
 /// Returns the setting called `name`, or nullptr.
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
-/// Names in order, of those that are shown.
-std::vector<std::string> setting_names(std::span<const Setting> settings);
 
 /// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
 bool takes_list(const Setting& setting);
