@@ -173,7 +173,7 @@ void keep_one_parameter(TextTable& table, Records runs, const TableOptions& opti
   std::pair<std::size_t, int> most;
   Column* kept = nullptr;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].importance != kVaryingParameter) continue;
+    if (!table.columns[i].leads || table.columns[i].importance != kVaryingParameter) continue;
     std::set<std::string> values;
     for (std::size_t row = 0; row < runs.size(); ++row)
       if (is_listed(runs[row], options)) values.insert(table.rows[row][i]);

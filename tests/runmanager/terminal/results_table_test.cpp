@@ -214,6 +214,10 @@ TEST(ResultsTable, KeepsAParameterThatTellsItsRowsApart) {
   const std::string table = results_table(runs, {"lr", "dev"}, {.width = 28});
   EXPECT_THAT(table, AllOf(HasSubstr("0.012345678"), HasSubstr("0.023456789"), HasSubstr(" dev")));
   EXPECT_THAT(results_table(runs, {"lr", "dev"}, {.width = 28, .skipped = true}), HasSubstr("cuda"));
+  const std::string numbers =
+      results_table({numbers_run("mse", 9, 3), numbers_run("mse", 8, 2), numbers_run("l1", 7, 1)},
+                    {"optimizer"}, {.width = 26});
+  EXPECT_THAT(numbers, StartsWith("  optimizer")) << "a metric is no parameter";
 }
 
 TEST(ResultsTable, EndsWithMeansOverRepeats) {
