@@ -51,6 +51,12 @@ struct Totals {
   }
 };
 
+/// Which of an engine's arrays.
+struct EngineArray {
+  enum Kind { kParameters, kBuffers, kGradient, kState } kind = kParameters;
+  std::size_t index = 0;  // of kState: its place in state_names()
+};
+
 /// One array of an optimizer's state, for example Adam's "exp_avg".
 struct OptimizerState {
   std::string name;           // from state_names()
@@ -167,20 +173,18 @@ class Engine {
   /// while the caller waits for it. A constant of the engine, so that sums have the same bits every time.
   virtual std::int64_t batches_between_totals() const { return 1; }
 
-  /// All parameters, in the layout of Network::parameters(). Zeros in a new engine.
-  virtual std::vector<float> parameters() const = 0;
-  /// Throws ShapeError for another number of values.
-  virtual void set_parameters(std::span<const float> values) = 0;
-
-  /// All running statistics, in the layout of Network::buffers(); initial_buffers() in a new engine. The
-  /// default implementations of this and of set_buffers() are for engines whose networks have none.
-  virtual std::vector<float> buffers() const { return {}; }
-  /// Throws ShapeError for another number of values.
-  virtual void set_buffers(std::span<const float> /*values*/) {}
-
-  /// Gradient of the mean loss of the last train() batch, in the layout of Network::parameters(): clipped,
-  /// but without weight decay. Zeros before the first batch.
-  virtual std::vector<float> gradients() const = 0;
+  /// Returns an array, in the layout of Network::parameters() or, kBuffers, of Network::buffers().
+  /// kParameters: zeros in a new engine. kBuffers: the running statistics; initial_buffers() in a new engine.
+  /// kGradient: of the mean loss of the last train() batch, clipped, but without weight decay; zeros before
+  /// the first batch. kState: what the optimizer keeps.
+  virtual std::vector<float> array(const EngineArray& which) const = 0;
+  /// Changes an array, except kGradient. Throws ShapeError for another number of values.
+  virtual void set_array(const EngineArray& which, std::span<const float> values) = 0;
+  std::vector<float> parameters() const { return array({EngineArray::kParameters}); }
+  void set_parameters(std::span<const float> values) { set_array({EngineArray::kParameters}, values); }
+  std::vector<float> buffers() const { return array({EngineArray::kBuffers}); }
+  void set_buffers(std::span<const float> values) { set_array({EngineArray::kBuffers}, values); }
+  std::vector<float> gradients() const { return array({EngineArray::kGradient}); }
 
   /// Counts the values of parameters() and gradients() on the device between the increasing `limits`, see
   /// HistogramCounts. Numbers, extremes and counts are exact; sums are in double and reproducible. Nothing
@@ -190,13 +194,15 @@ class Engine {
     return std::nullopt;
   }
 
-  /// The state of the optimizer, for checkpoints: its arrays, in the order of state_names(),
-  /// and the number of steps taken.
-  virtual std::vector<OptimizerState> optimizer_state() const = 0;
+  /// The state of the optimizer, for checkpoints: its arrays, in the order of state_names(), which are
+  /// optimizer_arrays(), and the number of steps taken.
+  std::vector<OptimizerState> optimizer_state() const;
+  virtual std::vector<std::string> optimizer_arrays() const = 0;
   virtual std::int64_t step_count() const = 0;
+  virtual void set_step_count(std::int64_t steps) = 0;
   /// Throws ConfigError if the arrays are not those of this engine's optimizer,
   /// ShapeError for another number of values.
-  virtual void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) = 0;
+  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count);
 };
 
 /// What kernels() says of a library that adds in another order each time.

@@ -108,15 +108,27 @@ void check_outputs(std::span<const float> outputs, const Batch& batch, const Net
                    std::to_string(batch.size()) + " samples of " + std::to_string(classes));
 }
 
-void check_count(std::size_t given, std::size_t expected, const char* function, const char* noun) {
-  if (given == expected) return;
-  throw ShapeError(std::string(function) + ": " + std::to_string(given) + " values for " +
-                   std::to_string(expected) + " " + noun);
+void check_array(const EngineArray& which, std::span<const float> values, const Network& network) {
+  constexpr const char* kFunctions[] = {"set_parameters", "set_buffers", "set_array", "set_optimizer_state"};
+  const std::size_t wanted = array_size(which, network);
+  if (values.size() == wanted) return;
+  throw ShapeError(std::string(kFunctions[which.kind]) + ": " + std::to_string(values.size()) +
+                   " values for " + std::to_string(wanted) +
+                   (which.kind == EngineArray::kBuffers ? " of running statistics" : " parameters"));
 }
 
-void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer) {
-  if (!std::ranges::equal(state, state_names(optimizer), {}, &OptimizerState::name))
+std::vector<OptimizerState> Engine::optimizer_state() const {
+  std::vector<OptimizerState> state;
+  for (const std::string& name : optimizer_arrays())
+    state.push_back({name, array({EngineArray::kState, state.size()})});
+  return state;
+}
+
+void Engine::set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) {
+  if (!std::ranges::equal(state, optimizer_arrays(), {}, &OptimizerState::name))
     throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+  for (std::size_t i = 0; i < state.size(); ++i) set_array({EngineArray::kState, i}, state[i].values);
+  set_step_count(step_count);
 }
 
 OptimizerOptions optimizer_of_step(const OptimizerOptions& optimizer, const StepValues& values) {

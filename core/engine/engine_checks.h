@@ -23,12 +23,13 @@ void check_options(const EngineOptions& options, const Network& network);
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network,
                    bool may_be_empty);
 
-/// Throws ShapeError if `given` is not `expected`; `function` ("set_parameters") and `noun` ("parameters")
-/// are for the message.
-void check_count(std::size_t given, std::size_t expected, const char* function, const char* noun);
+/// Returns how many values an array has.
+inline std::size_t array_size(const EngineArray& which, const Network& network) {
+  return which.kind == EngineArray::kBuffers ? network.buffer_count() : network.parameter_count();
+}
 
-/// Throws ConfigError if the arrays are not those that `optimizer` keeps.
-void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer);
+/// Throws ShapeError if set_array() is given another number of values.
+void check_array(const EngineArray& which, std::span<const float> values, const Network& network);
 
 /// Returns `optimizer` with the momentum of a step, if that has one. Throws ConfigError if `optimizer` then
 /// has none to change, see has_momentum().

@@ -22,34 +22,22 @@ struct ReplicaCommand {
     kTrain,
     kEvaluate,
     kTakeTotals,
-    kSetParameters,
-    kSetBuffers,
-    kSetOptimizerState,
+    kSetArray,
+    kSetStepCount,
     kEndEngine,
     kEndProcess
   } kind = Kind::kEndProcess;
   bool counts = true;       // of kEvaluate
   int result = 0;           // of kEndProcess
   StepValues values = 0;    // of kTrain
-  std::int64_t steps = 0;   // with kSetOptimizerState
+  EngineArray array = {};   // of kSetArray
+  std::int64_t steps = 0;   // of kSetStepCount
   std::uint64_t bytes = 0;  // of kMakeEngine
   BatchKind kind_of_batch = {};
   const void* batch = nullptr;  // if ranks share memory
   void* outputs = nullptr;      // [samples][outputs], likewise; nullptr: none are wanted
 };
 using Kind = ReplicaCommand::Kind;
-
-// Rank 0's `values` to all: to be called by rank 0. broadcast() takes what it does not change.
-void send_floats(Communicator& group, std::span<const float> values) {
-  const auto bytes = std::as_bytes(values);
-  group.broadcast({const_cast<std::byte*>(bytes.data()), bytes.size()});
-}
-// The other ranks' side of it.
-std::vector<float> receive_floats(Communicator& group, std::size_t count) {
-  std::vector<float> values(count);
-  group.broadcast(bytes_of(std::span<float>(values)));
-  return values;
-}
 
 void send(Communicator& group, ReplicaCommand command) { group.broadcast(bytes_of_value(command)); }
 
@@ -109,12 +97,10 @@ class Replica {
       case Kind::kTakeTotals:
         engine_->take_totals();
         return;
-      case Kind::kSetParameters:
-        return engine_->set_parameters(receive_floats(group_, network_.parameter_count()));
-      case Kind::kSetBuffers:
-        return engine_->set_buffers(receive_floats(group_, network_.buffer_count()));
-      case Kind::kSetOptimizerState:
-        return set_optimizer_state(command);
+      case Kind::kSetArray:
+        return set_array(command.array);
+      case Kind::kSetStepCount:
+        return engine_->set_step_count(command.steps);
       default:
         return;
     }
@@ -135,10 +121,10 @@ class Replica {
     return outputs_;
   }
 
-  void set_optimizer_state(const ReplicaCommand& command) {
-    std::vector<OptimizerState> state = engine_->optimizer_state();  // for the names
-    for (OptimizerState& array : state) array.values = receive_floats(group_, network_.parameter_count());
-    engine_->set_optimizer_state(state, command.steps);
+  void set_array(const EngineArray& which) {
+    std::vector<float> values(array_size(which, network_));
+    group_.broadcast(bytes_of(std::span(values)));
+    engine_->set_array(which, values);
   }
 
   Communicator& group_;
@@ -231,28 +217,19 @@ class ReplicatedEngine final : public Engine {
     return own_->take_communication_seconds().value_or(0) + (is_waited_for ? sending : 0);
   }
 
-  std::vector<float> parameters() const override { return own_->parameters(); }
-  void set_parameters(std::span<const float> values) override {
-    own_->set_parameters(values);
-    send(group_, {.kind = Kind::kSetParameters});
-    send_floats(group_, values);
+  std::vector<float> array(const EngineArray& which) const override { return own_->array(which); }
+  void set_array(const EngineArray& which, std::span<const float> values) override {
+    own_->set_array(which, values);
+    send(group_, {.kind = Kind::kSetArray, .array = which});
+    const auto bytes = std::as_bytes(values);  // which broadcast() does not change here
+    group_.broadcast({const_cast<std::byte*>(bytes.data()), bytes.size()});
   }
 
-  std::vector<float> buffers() const override { return own_->buffers(); }
-  void set_buffers(std::span<const float> values) override {
-    own_->set_buffers(values);
-    send(group_, {.kind = Kind::kSetBuffers});
-    send_floats(group_, values);
-  }
-
-  std::vector<float> gradients() const override { return own_->gradients(); }
-
-  std::vector<OptimizerState> optimizer_state() const override { return own_->optimizer_state(); }
+  std::vector<std::string> optimizer_arrays() const override { return own_->optimizer_arrays(); }
   std::int64_t step_count() const override { return own_->step_count(); }
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    own_->set_optimizer_state(state, step_count);
-    send(group_, {.kind = Kind::kSetOptimizerState, .steps = step_count});
-    for (const OptimizerState& array : state) send_floats(group_, array.values);
+  void set_step_count(std::int64_t steps) override {
+    own_->set_step_count(steps);
+    send(group_, {.kind = Kind::kSetStepCount, .steps = steps});
   }
 
  private:

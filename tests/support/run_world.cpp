@@ -39,13 +39,17 @@ void FakeEngine::evaluate(const Batch& batch, std::span<float> outputs, bool cou
 
 Totals FakeEngine::take_totals() { return std::exchange(totals_, {}); }
 
-void FakeEngine::set_parameters(std::span<const float> values) {
-  parameters_.assign(values.begin(), values.end());
-  training_.first_parameters = parameters_;
+std::vector<float> FakeEngine::array(const EngineArray& which) const {
+  if (which.kind == EngineArray::kParameters) return parameters_;
+  if (which.kind == EngineArray::kBuffers) return {};
+  const float value = which.kind == EngineArray::kState ? static_cast<float>(steps_) : -0.25f;
+  return std::vector<float>(parameters_.size(), value);
 }
 
-std::vector<OptimizerState> FakeEngine::optimizer_state() const {
-  return {{"momentum", std::vector<float>(parameters_.size(), static_cast<float>(steps_))}};
+void FakeEngine::set_array(const EngineArray& which, std::span<const float> values) {
+  if (which.kind != EngineArray::kParameters) return;
+  parameters_.assign(values.begin(), values.end());
+  training_.first_parameters = parameters_;
 }
 
 Dataset small_dataset() {

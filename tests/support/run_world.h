@@ -38,13 +38,12 @@ class FakeEngine : public Engine {
   void train(const Batch& batch, const StepValues& values) override;
   void evaluate(const Batch& batch, std::span<float> outputs, bool counts) override;
   Totals take_totals() override;
-  std::vector<float> parameters() const override { return parameters_; }
-  void set_parameters(std::span<const float> values) override;
-  std::vector<float> gradients() const override { return std::vector<float>(parameters_.size(), -0.25f); }
-  std::vector<OptimizerState> optimizer_state() const override;
+  std::vector<float> array(const EngineArray& which) const override;
+  void set_array(const EngineArray& which, std::span<const float> values) override;
+  std::vector<std::string> optimizer_arrays() const override { return {"momentum"}; }
   std::string kernels() const override { return training_.kernels; }
   std::int64_t step_count() const override { return steps_; }
-  void set_optimizer_state(std::span<const OptimizerState>, std::int64_t steps) override { steps_ = steps; }
+  void set_step_count(std::int64_t steps) override { steps_ = steps; }
 
  private:
   FakeTraining& training_;

@@ -26,6 +26,13 @@ DevicePlace place_in(const Communicator* group) {
   return {static_cast<std::size_t>(group->rank()), static_cast<std::size_t>(group->size())};
 }
 
+// One of the engine's arrays in the program's layout.
+template <class Memory>
+auto& array_of(Memory& memory, const EngineArray& which) {
+  if (which.kind == EngineArray::kState) return memory.state[which.index];
+  return which.kind == EngineArray::kGradient ? memory.gradient : memory.parameters;
+}
+
 }  // namespace
 
 EngineMemory::EngineMemory(const Network& network, const EngineOptions& options, const Program& program,
@@ -71,50 +78,26 @@ void CpuEngine::train(const Batch& batch, const StepValues& values) {
   step(values.learning_rate);
 }
 
-void CpuEngine::set_parameters(std::span<const float> values) {
-  import_array(values, memory_.parameters, "set_parameters");
-  prepare_ops();
-}
-
-std::vector<float> CpuEngine::buffers() const {
-  std::vector<float> values(network_.buffer_count());
+std::vector<float> CpuEngine::array(const EngineArray& which) const {
+  std::vector<float> values(array_size(which, network_));
+  if (which.kind != EngineArray::kBuffers) {
+    program_.export_parameters(array_of(memory_, which).data(), values);
+    return values;
+  }
   for (std::size_t i = 0; i + 1 < program_.phases(); ++i)
     program_.batch_norm(i).batch_norm->export_buffers(values);
   return values;
 }
 
-void CpuEngine::set_buffers(std::span<const float> values) {
-  check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
+void CpuEngine::set_array(const EngineArray& which, std::span<const float> values) {
+  check_array(which, values, network_);
+  if (which.kind != EngineArray::kBuffers) {
+    program_.import_parameters(values, array_of(memory_, which).data());
+    if (which.kind == EngineArray::kParameters) prepare_ops();
+    return;
+  }
   for (std::size_t i = 0; i + 1 < program_.phases(); ++i)
     program_.batch_norm(i).batch_norm->import_buffers(values);
-}
-
-std::vector<OptimizerState> CpuEngine::optimizer_state() const {
-  const std::vector<std::string> names = state_names(options_.optimizer);
-  std::vector<OptimizerState> state;
-  for (std::size_t i = 0; i < memory_.state.size(); ++i)
-    state.push_back({names[i], exported(memory_.state[i])});
-  return state;
-}
-
-void CpuEngine::set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) {
-  check_optimizer_state(state, options_.optimizer);
-  for (const OptimizerState& array : state)
-    check_count(array.values.size(), network_.parameter_count(), "set_optimizer_state", "parameters");
-  for (std::size_t i = 0; i < memory_.state.size(); ++i)
-    import_array(state[i].values, memory_.state[i], "set_optimizer_state");
-  steps_ = step_count;
-}
-
-void CpuEngine::import_array(std::span<const float> values, AlignedBuffer& array, const char* caller) const {
-  check_count(values.size(), network_.parameter_count(), caller, "parameters");
-  program_.import_parameters(values, array.data());
-}
-
-std::vector<float> CpuEngine::exported(const AlignedBuffer& array) const {
-  std::vector<float> values(network_.parameter_count());
-  program_.export_parameters(array.data(), values);
-  return values;
 }
 
 void CpuEngine::prepare_ops() {

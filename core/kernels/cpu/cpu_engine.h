@@ -67,14 +67,11 @@ class CpuEngine final : public ReplicaEngine {
   }
   const RankShares& sample_shares(std::size_t samples, bool training) override;
 
-  std::vector<float> parameters() const override { return exported(memory_.parameters); }
-  void set_parameters(std::span<const float> values) override;
-  std::vector<float> buffers() const override;
-  void set_buffers(std::span<const float> values) override;
-  std::vector<float> gradients() const override { return exported(memory_.gradient); }
-  std::vector<OptimizerState> optimizer_state() const override;
+  std::vector<float> array(const EngineArray& which) const override;
+  void set_array(const EngineArray& which, std::span<const float> values) override;
+  std::vector<std::string> optimizer_arrays() const override { return state_names(options_.optimizer); }
   std::int64_t step_count() const override { return steps_; }
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override;
+  void set_step_count(std::int64_t steps) override { steps_ = steps; }
 
  private:
   // Totals of one partial sum, except how many samples there are. A cache line each, so that threads do not
@@ -97,8 +94,6 @@ class CpuEngine final : public ReplicaEngine {
   };
 
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
-  void import_array(std::span<const float> values, AlignedBuffer& array, const char* caller) const;
-  std::vector<float> exported(const AlignedBuffer& array) const;
   void prepare_ops();
   void step(double learning_rate);
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept;

@@ -44,9 +44,10 @@ class CudaEngine final : public cuda::NetworkEngine<cuda::DeviceRunner> {
     trained_.flush();
     if (!counter_ || !std::ranges::equal(counter_->limits(), limits)) {
       std::vector<cuda::CountedArray> arrays;
-      for (const Array<float>* all : {&trained_.program().parameters(), &trained_.program().gradient()}) {
+      for (const auto kind : {EngineArray::kParameters, EngineArray::kGradient}) {
         for (const Parameter& parameter : network_.parameters())
-          arrays.push_back({all->data() + parameter.offset, static_cast<int>(parameter.count)});
+          arrays.push_back({trained_.program().array({kind}).data() + parameter.offset,
+                            static_cast<int>(parameter.count)});
       }
       counter_.emplace(trained_.stream(), arrays, limits);
     }

@@ -47,7 +47,6 @@ DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program
                            Placement placement, FedArrays fed)
     : device_(program.device),
       pass_size_(static_cast<std::size_t>(program.batch_size)),
-      optimizer_(program.optimizer),
       shares_(program.shares),
       selection_(program.device),
       program_(stream_, network, program),
@@ -80,16 +79,15 @@ void DeviceRunner::download_outputs(std::span<float> outputs) {
   stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
 }
 
-std::vector<float> DeviceRunner::download(const Array<float>& array) {
+std::vector<float> DeviceRunner::array(const EngineArray& which) {
   flush();
+  const Array<float>& array = program_.array(which);
   return to_host(stream_, array.data(), array.size());
 }
 
-void DeviceRunner::upload(std::span<const float> values, const Array<float>& array, const char* function,
-                          const char* contents) {
-  check_count(values.size(), array.size(), function, contents);
+void DeviceRunner::set_array(const EngineArray& which, std::span<const float> values) {
   flush();
-  stream_.upload(array.data(), values.data(), values.size_bytes());
+  stream_.upload(program_.array(which).data(), values.data(), values.size_bytes());
 }
 
 std::vector<DeviceTotals> DeviceRunner::take_totals() {
@@ -99,19 +97,6 @@ std::vector<DeviceTotals> DeviceRunner::take_totals() {
   std::vector<DeviceTotals> shares = to_host(stream_, totals, count);
   stream_.clear(totals, count * sizeof(DeviceTotals));
   return shares;
-}
-
-std::vector<OptimizerState> DeviceRunner::optimizer_state() {
-  std::vector<OptimizerState> state;
-  const std::vector<std::string> names = state_names(optimizer_);
-  for (std::size_t i = 0; i < names.size(); ++i) state.push_back({names[i], download(program_.state()[i])});
-  return state;
-}
-
-void DeviceRunner::set_optimizer_state(std::span<const OptimizerState> state) {
-  check_optimizer_state(state, optimizer_);
-  for (std::size_t i = 0; i < state.size(); ++i)
-    upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
 }
 
 Totals sum_of(std::span<const DeviceTotals> shares) {

@@ -62,26 +62,12 @@ class DeviceRunner {
   /// The network's outputs for the samples of the last evaluate(), all of them.
   void download_outputs(std::span<float> outputs);
 
-  std::vector<float> download(const Array<float>& array);
-  /// `function` and `contents`: of check_count().
-  void upload(std::span<const float> values, const Array<float>& array, const char* function,
-              const char* contents);
-
   /// The program's totals of the shares that this device computes, which are set to zero.
   std::vector<DeviceTotals> take_totals();
 
-  // The same as Engine's.
-  std::vector<float> parameters() { return download(program_.parameters()); }
-  void set_parameters(std::span<const float> values) {
-    upload(values, program_.parameters(), "set_parameters", "parameters");
-  }
-  std::vector<float> buffers() { return download(program_.buffers()); }
-  void set_buffers(std::span<const float> values) {
-    upload(values, program_.buffers(), "set_buffers", "of running statistics");
-  }
-  std::vector<float> gradients() { return download(program_.gradient()); }
-  std::vector<OptimizerState> optimizer_state();
-  void set_optimizer_state(std::span<const OptimizerState> state);
+  // The same as Engine's, of what the program has of an array.
+  std::vector<float> array(const EngineArray& which);
+  void set_array(const EngineArray& which, std::span<const float> values);
   const UsedLibraries& libraries() const { return program_.libraries(); }
 
  private:
@@ -92,7 +78,6 @@ class DeviceRunner {
 
   const int device_;
   const std::size_t pass_size_;
-  const OptimizerOptions optimizer_;
   const BatchShares shares_;
   const Selection selection_;
   Stream stream_;

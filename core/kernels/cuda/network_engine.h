@@ -31,17 +31,14 @@ class NetworkEngine : public Base {
   // shows progress.
   std::int64_t batches_between_totals() const override { return 128; }
 
-  std::vector<float> parameters() const override { return settled().parameters(); }
-  void set_parameters(std::span<const float> values) override { settled().set_parameters(values); }
-  std::vector<float> buffers() const override { return settled().buffers(); }
-  void set_buffers(std::span<const float> values) override { settled().set_buffers(values); }
-  std::vector<float> gradients() const override { return settled().gradients(); }
-  std::vector<OptimizerState> optimizer_state() const override { return settled().optimizer_state(); }
-  std::int64_t step_count() const override { return steps_; }
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    settled().set_optimizer_state(state);
-    steps_ = step_count;
+  std::vector<float> array(const EngineArray& which) const override { return settled().array(which); }
+  void set_array(const EngineArray& which, std::span<const float> values) override {
+    check_array(which, values, network_);
+    settled().set_array(which, values);
   }
+  std::vector<std::string> optimizer_arrays() const override { return state_names(options_.optimizer); }
+  std::int64_t step_count() const override { return steps_; }
+  void set_step_count(std::int64_t steps) override { steps_ = steps; }
 
  protected:
   /// `arguments`: those of Trained's constructor after the network.

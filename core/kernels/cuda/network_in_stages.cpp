@@ -75,16 +75,6 @@ RoundOptions round_options(const Network& network, const EngineOptions& options,
           .micro_batches = (micro_batches + most - 1) / most};
 }
 
-// What a stage's arrays hold of those of the whole network.
-std::span<const float> range_of(std::span<const float> all, const ArrayRange& range) {
-  return all.subspan(range.base, range.end - range.base);
-}
-
-void gather(const std::vector<float>& own, const ArrayRange& range, std::vector<float>& all) {
-  std::copy(own.begin() + static_cast<std::ptrdiff_t>(range.first - range.base), own.end(),
-            all.begin() + static_cast<std::ptrdiff_t>(range.first));
-}
-
 }  // namespace
 
 NetworkInStages::NetworkInStages(const Network& network, const EngineOptions& options,
@@ -181,53 +171,22 @@ void NetworkInStages::evaluate(Task task, const Batch& rows, const StepInput& in
   run(task, evaluated_, false);
 }
 
-std::vector<float> NetworkInStages::parameters() {
-  return gathered(network_.parameter_count(), &Program::parameter_range, &Program::parameters);
-}
-
-void NetworkInStages::set_parameters(std::span<const float> values) {
-  check_count(values.size(), network_.parameter_count(), "set_parameters", "parameters");
-  for (const auto& stage : stages_)
-    stage->runner().set_parameters(range_of(values, stage->program().parameter_range()));
-}
-
-std::vector<float> NetworkInStages::buffers() {
-  return gathered(network_.buffer_count(), &Program::buffer_range, &Program::buffers);
-}
-
-void NetworkInStages::set_buffers(std::span<const float> values) {
-  check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
-  for (const auto& stage : stages_)
-    stage->runner().set_buffers(range_of(values, stage->program().buffer_range()));
-}
-
-std::vector<float> NetworkInStages::gradients() {
-  return gathered(network_.parameter_count(), &Program::parameter_range, &Program::gradient);
-}
-
-std::vector<OptimizerState> NetworkInStages::optimizer_state() {
-  std::vector<OptimizerState> all;
-  for (const std::string& name : state_names(options_.optimizer))
-    all.push_back({name, std::vector<float>(network_.parameter_count())});
+// The arrays of a stage are a range of the whole network's.
+std::vector<float> NetworkInStages::array(const EngineArray& which) {
+  std::vector<float> all(array_size(which, network_));
   for (const auto& stage : stages_) {
-    const std::vector<OptimizerState> own = stage->runner().optimizer_state();
-    for (std::size_t i = 0; i < all.size(); ++i)
-      gather(own[i].values, stage->program().parameter_range(), all[i].values);
+    const ArrayRange& range = stage->program().array_range(which);
+    const std::vector<float> own = stage->runner().array(which);
+    std::copy(own.begin() + static_cast<std::ptrdiff_t>(range.first - range.base), own.end(),
+              all.begin() + static_cast<std::ptrdiff_t>(range.first));
   }
   return all;
 }
 
-void NetworkInStages::set_optimizer_state(std::span<const OptimizerState> state) {
-  check_optimizer_state(state, options_.optimizer);
-  for (const OptimizerState& array : state)
-    check_count(array.values.size(), network_.parameter_count(), "set_optimizer_state", "parameters");
+void NetworkInStages::set_array(const EngineArray& which, std::span<const float> values) {
   for (const auto& stage : stages_) {
-    std::vector<OptimizerState> own;
-    for (const OptimizerState& array : state) {
-      const auto values = range_of(array.values, stage->program().parameter_range());
-      own.push_back({array.name, {values.begin(), values.end()}});
-    }
-    stage->runner().set_optimizer_state(own);
+    const ArrayRange& range = stage->program().array_range(which);
+    stage->runner().set_array(which, values.subspan(range.base, range.end - range.base));
   }
 }
 
@@ -311,16 +270,6 @@ void NetworkInStages::leave() noexcept {
     }
     groups_[devices_[s]].reset();
   }
-}
-
-std::vector<float> NetworkInStages::gathered(std::size_t count, const ArrayRange& (Program::*range)() const,
-                                             const Array<float>& (Program::*array)() const) {
-  std::vector<float> all(count);
-  for (const auto& stage : stages_) {
-    const Program& program = stage->program();
-    gather(stage->runner().download((program.*array)()), (program.*range)(), all);
-  }
-  return all;
 }
 
 }  // namespace sweep::cuda

@@ -72,13 +72,8 @@ class NetworkInStages {
   /// The sums of each share that is computed here, as many of each; they are set to zero.
   std::vector<DeviceTotals> take_totals() { return stages_.back()->runner().take_totals(); }
 
-  std::vector<float> parameters();
-  void set_parameters(std::span<const float> values);
-  std::vector<float> buffers();
-  void set_buffers(std::span<const float> values);
-  std::vector<float> gradients();
-  std::vector<OptimizerState> optimizer_state();
-  void set_optimizer_state(std::span<const OptimizerState> state);
+  std::vector<float> array(const EngineArray& which);
+  void set_array(const EngineArray& which, std::span<const float> values);
 
   /// Returns when the devices have nothing to do.
   void wait();
@@ -100,9 +95,6 @@ class NetworkInStages {
   void run(Task task, const StageRound& round, bool waits);
   void wait_for_streams() noexcept;
   void leave() noexcept;
-
-  std::vector<float> gathered(std::size_t count, const ArrayRange& (Program::*range)() const,
-                              const Array<float>& (Program::*array)() const);
 
   const Network network_;
   const EngineOptions options_;

@@ -126,6 +126,20 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
+const Array<float>& Program::array(const EngineArray& which) const {
+  switch (which.kind) {
+    case EngineArray::kParameters:
+      return parameters_;
+    case EngineArray::kBuffers:
+      return buffers_;
+    case EngineArray::kGradient:
+      return gradient_;
+    case EngineArray::kState:
+      break;
+  }
+  return state_[which.index];
+}
+
 void Program::allocate_augmented(Stream& stream, std::size_t value_bytes) {
   const AugmentLayout layout = augment_layout(options_.batch_size, augment_.targets);
   const std::size_t values = static_cast<std::size_t>(channels_) * static_cast<std::size_t>(plane_);

@@ -15,6 +15,7 @@
 
 #include "core/data/augment.h"
 #include "core/data/dataset.h"
+#include "core/engine/engine.h"
 #include "core/kernels/cuda/batch_shares.h"
 #include "core/kernels/cuda/compiler.h"
 #include "core/kernels/cuda/kernels/augment.h"
@@ -104,17 +105,15 @@ class Program {
   void run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const;
   const CompiledNetwork& network() const { return network_; }
   Optimizer& optimizer() { return optimizer_; }
-  const ArrayRange& parameter_range() const { return parameter_range_; }
-  const ArrayRange& buffer_range() const { return buffer_range_; }
+  const ArrayRange& array_range(const EngineArray& which) const {
+    return which.kind == EngineArray::kBuffers ? buffer_range_ : parameter_range_;
+  }
 
   /// Makes room for the batches of kAugmentAndTrain, whose samples have values of `value_bytes` bytes. To be
   /// called before such a run() or record(); waits for the stream if there was less room before.
   void allocate_augmented(Stream& stream, std::size_t value_bytes);
 
-  const Array<float>& parameters() const { return parameters_; }
-  const Array<float>& gradient() const { return gradient_; }
-  const Array<float>& buffers() const { return buffers_; }
-  const std::vector<Array<float>>& state() const { return state_; }
+  const Array<float>& array(const EngineArray& which) const;
   /// Totals per block since they were last cleared, to be added up. The arrays of options.shares.count shares
   /// follow each other; evaluation adds to the first of this device.
   const Array<DeviceTotals>& totals() const { return totals_; }

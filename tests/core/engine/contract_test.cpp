@@ -34,6 +34,9 @@ TEST(Engine, WrongSizesAreErrors) {
   EXPECT_THROW(engine->predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->evaluate(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
+  std::vector<OptimizerState> state = engine->optimizer_state();
+  state.back().values.pop_back();
+  EXPECT_THROW(engine->set_optimizer_state(state, 3), ShapeError);
   EngineOptions options{.device = test::device()};
   options.parallel.model = {{"conv*", test::device().name()}};
   EXPECT_THROW(make_engine(kMlp, options), ConfigError) << "it has no such layer";

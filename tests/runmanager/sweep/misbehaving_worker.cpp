@@ -66,16 +66,13 @@ class MisbehavingEngine final : public Engine {
     if (is_nan_) totals.loss = std::numeric_limits<double>::quiet_NaN();
     return totals;
   }
-  std::vector<float> parameters() const override { return engine_->parameters(); }
-  void set_parameters(std::span<const float> values) override { engine_->set_parameters(values); }
-  std::vector<float> buffers() const override { return engine_->buffers(); }
-  void set_buffers(std::span<const float> values) override { engine_->set_buffers(values); }
-  std::vector<float> gradients() const override { return engine_->gradients(); }
-  std::vector<OptimizerState> optimizer_state() const override { return engine_->optimizer_state(); }
-  std::int64_t step_count() const override { return engine_->step_count(); }
-  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    engine_->set_optimizer_state(state, step_count);
+  std::vector<float> array(const EngineArray& which) const override { return engine_->array(which); }
+  void set_array(const EngineArray& which, std::span<const float> values) override {
+    engine_->set_array(which, values);
   }
+  std::vector<std::string> optimizer_arrays() const override { return engine_->optimizer_arrays(); }
+  std::int64_t step_count() const override { return engine_->step_count(); }
+  void set_step_count(std::int64_t steps) override { engine_->set_step_count(steps); }
 
  private:
   void misbehave(double learning_rate) {

@@ -139,8 +139,7 @@ class CountingEngine final : public FakeEngine {
  public:
   CountingEngine(const Network& network, std::vector<float> values)
       : FakeEngine(network, training_), network_(network), values_(std::move(values)) {}
-  std::vector<float> parameters() const override { throw std::logic_error("values were copied"); }
-  std::vector<float> gradients() const override { throw std::logic_error("gradients were copied"); }
+  std::vector<float> array(const EngineArray&) const override { throw std::logic_error("it was copied"); }
 
   std::optional<ParameterCounts> parameter_histograms(std::span<const double> limits) const override {
     ParameterCounts counts;
