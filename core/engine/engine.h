@@ -25,32 +25,6 @@
 
 namespace sweep {
 
-/// Sums over the samples that were trained or evaluated since the last Engine::take_totals().
-struct Totals {
-  double loss = 0;           // sum of the samples' losses; not finite if one of them is not
-  std::int64_t correct = 0;  // samples of classes whose first largest output is the label's
-  std::int64_t samples = 0;
-  // If there are more than kTopClasses · 2 classes: how many samples there were, and how many of them have
-  // the label's output among the kTopClasses largest.
-  std::int64_t ranked = 0, in_top = 0;
-  // Targets that are numbers: how many there were, and the sums of |prediction − target| and of its square.
-  // The prediction is the output, or its sigmoid with bce_with_logits.
-  std::int64_t numbers = 0;
-  double absolute_error = 0, squared_error = 0;
-
-  Totals& operator+=(const Totals& more) {
-    loss += more.loss;
-    correct += more.correct;
-    samples += more.samples;
-    ranked += more.ranked;
-    in_top += more.in_top;
-    numbers += more.numbers;
-    absolute_error += more.absolute_error;
-    squared_error += more.squared_error;
-    return *this;
-  }
-};
-
 /// Which of an engine's arrays.
 struct EngineArray {
   enum Kind { kParameters, kBuffers, kGradient, kState } kind = kParameters;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,32 @@ std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes);
 /// this many. With few classes that would say little.
 inline constexpr int kTopClasses = 5;
 constexpr bool counts_top(std::size_t outputs) { return outputs > 2 * kTopClasses; }
+
+/// Sums over the samples that were trained or evaluated since the last Engine::take_totals().
+struct Totals {
+  double loss = 0;           // sum of the samples' losses; not finite if one of them is not
+  std::int64_t correct = 0;  // samples of classes whose first largest output is the label's
+  std::int64_t samples = 0;
+  // If there are more than kTopClasses · 2 classes: how many samples there were, and how many of them have
+  // the label's output among the kTopClasses largest.
+  std::int64_t ranked = 0, in_top = 0;
+  // Targets that are numbers: how many there were, and the sums of |prediction − target| and of its square.
+  // The prediction is the output, or its sigmoid with bce_with_logits.
+  std::int64_t numbers = 0;
+  double absolute_error = 0, squared_error = 0;
+
+  Totals& operator+=(const Totals& more) {
+    loss += more.loss;
+    correct += more.correct;
+    samples += more.samples;
+    ranked += more.ranked;
+    in_top += more.in_top;
+    numbers += more.numbers;
+    absolute_error += more.absolute_error;
+    squared_error += more.squared_error;
+    return *this;
+  }
+};
 
 /// Returns the loss of a type from loss_types(), with defaults for what is not `given`. Throws ConfigError
 /// for an unknown type or argument, or one that is out of range.

@@ -17,9 +17,7 @@ void FakeEngine::train(const Batch& batch, const StepValues& values) {
       training_.on_train
           ? training_.on_train(batch, steps_)
           : Totals{.loss = 0.5 * static_cast<double>(samples), .correct = samples / 2, .samples = samples};
-  totals_.loss += totals.loss;
-  totals_.correct += totals.correct;
-  totals_.samples += totals.samples;
+  totals_ += totals;
   for (float& value : parameters_) value += 1;
   if (steps_ == training_.breaks_weights_in_step) parameters_[0] = std::numeric_limits<float>::infinity();
   ++steps_;

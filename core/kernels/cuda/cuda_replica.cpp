@@ -25,7 +25,6 @@ namespace sweep {
 namespace {
 
 using cuda::BatchShares;
-using cuda::DeviceTotals;
 using cuda::kBatchShares;
 using cuda::NetworkInStages;
 using cuda::SampleRange;
@@ -221,12 +220,12 @@ class CudaReplica final : public cuda::NetworkEngine<NetworkInStages, ReplicaEng
   Totals take_totals() override {
     return or_abort([&] {
       settle();
-      const std::vector<DeviceTotals> own = trained_.take_totals();
+      const std::vector<Totals> own = trained_.take_totals();
       const std::size_t of_a_share = own.size() / static_cast<std::size_t>(shares_.end - shares_.first);
-      std::vector<DeviceTotals> all(kBatchShares * of_a_share);
+      std::vector<Totals> all(kBatchShares * of_a_share);
       std::vector<std::size_t> begins;  // of the ranks' shares, in bytes
       for (const int share : first_shares(group_.size()))
-        begins.push_back(static_cast<std::size_t>(share) * of_a_share * sizeof(DeviceTotals));
+        begins.push_back(static_cast<std::size_t>(share) * of_a_share * sizeof(Totals));
       std::ranges::copy(own, all.begin() + shares_.first * static_cast<std::ptrdiff_t>(of_a_share));
       const SharedArray array{bytes_of(std::span(all)).data(), begins};
       const auto begin = std::chrono::steady_clock::now();

@@ -90,27 +90,18 @@ void DeviceRunner::set_array(const EngineArray& which, std::span<const float> va
   stream_.upload(program_.array(which).data(), values.data(), values.size_bytes());
 }
 
-std::vector<DeviceTotals> DeviceRunner::take_totals() {
+std::vector<Totals> DeviceRunner::take_totals() {
   flush();
-  DeviceTotals* totals = program_.totals_of_share(shares_.first);
+  Totals* totals = program_.totals_of_share(shares_.first);
   const std::size_t count = static_cast<std::size_t>(program_.totals_of_share(shares_.end) - totals);
-  std::vector<DeviceTotals> shares = to_host(stream_, totals, count);
-  stream_.clear(totals, count * sizeof(DeviceTotals));
+  std::vector<Totals> shares = to_host(stream_, totals, count);
+  stream_.clear(totals, count * sizeof(Totals));
   return shares;
 }
 
-Totals sum_of(std::span<const DeviceTotals> shares) {
-  Totals totals{};
-  for (const DeviceTotals& share : shares) {
-    totals += {.loss = share.loss,
-               .correct = share.correct,
-               .samples = share.samples,
-               .ranked = share.ranked,
-               .in_top = share.in_top,
-               .numbers = share.numbers,
-               .absolute_error = share.absolute_error,
-               .squared_error = share.squared_error};
-  }
+Totals sum_of(std::span<const Totals> shares) {
+  Totals totals;
+  for (const Totals& share : shares) totals += share;
   return totals;
 }
 

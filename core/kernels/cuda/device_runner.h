@@ -63,7 +63,7 @@ class DeviceRunner {
   void download_outputs(std::span<float> outputs);
 
   /// The program's totals of the shares that this device computes, which are set to zero.
-  std::vector<DeviceTotals> take_totals();
+  std::vector<Totals> take_totals();
 
   // The same as Engine's, of what the program has of an array.
   std::vector<float> array(const EngineArray& which);
@@ -89,6 +89,6 @@ class DeviceRunner {
 };
 
 /// The sum of `shares`, in their order.
-Totals sum_of(std::span<const DeviceTotals> shares);
+Totals sum_of(std::span<const Totals> shares);
 
 }  // namespace sweep::cuda

@@ -70,7 +70,7 @@ class NetworkInStages {
   /// What all layers have used.
   const UsedLibraries& libraries() const { return libraries_; }
   /// The sums of each share that is computed here, as many of each; they are set to zero.
-  std::vector<DeviceTotals> take_totals() { return stages_.back()->runner().take_totals(); }
+  std::vector<Totals> take_totals() { return stages_.back()->runner().take_totals(); }
 
   std::vector<float> array(const EngineArray& which);
   void set_array(const EngineArray& which, std::span<const float> values);

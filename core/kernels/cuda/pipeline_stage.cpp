@@ -11,7 +11,7 @@ PipelineStage::PipelineStage(const Network& network, const ProgramOptions& progr
       runner_(network, program, fed_samples, placement, fed),
       unused_totals_(program.stage.in_micro_batches ? runner_.program().totals().size() : 0,
                      "sums of micro-batches") {
-  runner_.stream().clear(unused_totals_.data(), unused_totals_.size() * sizeof(DeviceTotals));
+  runner_.stream().clear(unused_totals_.data(), unused_totals_.size() * sizeof(Totals));
 }
 
 std::vector<bool> PipelineStage::whole_batch_ops() const {
@@ -226,7 +226,7 @@ void PipelineStage::forward(const Segment& segment, const MicroBatch& micro_batc
 // The loss of a micro-batch, and sums over the whole share when all micro-batches are there.
 void PipelineStage::finish_forward(const MicroBatch& micro_batch, const Pass& pass) {
   const bool compares = task_ != Task::kPredict;
-  DeviceTotals* const totals = program().totals_of_share(round_->shares[micro_batch.share].number);
+  Totals* const totals = program().totals_of_share(round_->shares[micro_batch.share].number);
   if (round_->is_whole(micro_batch)) {
     program().run_loss(pass, compares, totals);
     return;

@@ -100,7 +100,7 @@ class PipelineStage {
   const ProgramOptions program_options_;
   const int device_;
   DeviceRunner runner_;
-  Array<DeviceTotals> unused_totals_;  // of passes over micro-batches; the whole share is counted at once
+  Array<Totals> unused_totals_;  // of passes over micro-batches; the whole share is counted at once
   std::vector<Link> values_, gradients_;
   std::vector<PipelineStage*> readers_;  // that copy from this stage
   std::vector<PipelineStage*> clipped_;  // the other stages, if gradients are clipped

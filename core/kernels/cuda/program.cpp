@@ -123,7 +123,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
     for (std::size_t block = 0; block < blocks(); ++block)
       block_sums_.emplace_back(stream, gradient_sources(memory_.data() + block * network_.memory_bytes));
   }
-  stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
+  stream.clear(totals_.data(), totals_.size() * sizeof(Totals));
 }
 
 const Array<float>& Program::array(const EngineArray& which) const {

@@ -97,12 +97,12 @@ class Program {
   /// The gradients of all shares, and bytes of each; empty if batches are trained whole.
   std::byte* share_gradients() const { return reinterpret_cast<std::byte*>(share_gradients_.data()); }
   std::size_t gradient_bytes() const { return parameters_.size() * sizeof(float); }
-  DeviceTotals* totals_of_share(int share) const;
+  Totals* totals_of_share(int share) const;
   /// The samples as floats, if an op reads them so.
   void load(const Pass& pass) const;
   /// The loss, and the stack, which is fused with it; in a training pass also the gradient of the outputs, or
   /// of all activations of the stack. `compares`: with the targets; else the outputs alone.
-  void run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const;
+  void run_loss(const Pass& pass, bool compares, Totals* totals) const;
   const CompiledNetwork& network() const { return network_; }
   Optimizer& optimizer() { return optimizer_; }
   const ArrayRange& array_range(const EngineArray& which) const {
@@ -116,7 +116,7 @@ class Program {
   const Array<float>& array(const EngineArray& which) const;
   /// Totals per block since they were last cleared, to be added up. The arrays of options.shares.count shares
   /// follow each other; evaluation adds to the first of this device.
-  const Array<DeviceTotals>& totals() const { return totals_; }
+  const Array<Totals>& totals() const { return totals_; }
   const UsedLibraries& libraries() const { return network_.libraries; }
   /// Outputs of the last batch, [images][outputs].
   const float* outputs() const;
@@ -156,7 +156,7 @@ class Program {
   Array<AugmentStep> augment_steps_;
   Array<std::byte> augmented_;  // the arrays of augmented_batch(), the samples last
   std::vector<Array<float>> state_;
-  Array<DeviceTotals> totals_;
+  Array<Totals> totals_;
   Optimizer optimizer_;
   std::vector<GradientTable> block_sums_;  // of blocks() shares; empty if batches are trained whole
   std::map<Key, Graph> recordings_;

@@ -52,7 +52,7 @@ const Graph& Program::record(Stream& stream, Task task, int steps, int images, c
   return recordings_.emplace(key, std::move(graph)).first->second;
 }
 
-DeviceTotals* Program::totals_of_share(int share) const {
+Totals* Program::totals_of_share(int share) const {
   const auto shares = static_cast<std::size_t>(options_.shares.count);
   return totals_.data() + totals_.size() / shares * static_cast<std::size_t>(share);
 }
@@ -162,7 +162,7 @@ void Program::load(const Pass& pass) const {
                  pass.data(network_.input));
 }
 
-void Program::run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const {
+void Program::run_loss(const Pass& pass, bool compares, Totals* totals) const {
   if (network_.stack) {
     network_.stack->run(pass, compares ? &loss_ : nullptr, totals);
   } else if (compares) {

@@ -56,7 +56,7 @@ struct LinearStackPass {
   int plane = 1;                         // pixels of a channel
   const LossParameters* loss = nullptr;  // nullptr: none
   bool backward = false;                 // also the gradients; needs a loss, or grad_out
-  DeviceTotals* totals = nullptr;        // [kStackTotals]: each block adds to its own
+  Totals* totals = nullptr;              // [kStackTotals]: each block adds to its own
 };
 
 void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearStackArrays& arrays,

@@ -32,7 +32,7 @@ struct StackTiles {
   Normalisation normalisation;
   int plane;  // pixels of a channel
   bool backward;
-  DeviceTotals* totals;                      // nullptr: no loss
+  Totals* totals;                            // nullptr: no loss
   bool has_quads[kMaxStackLayers] = {};      // whether rows of weights begin at multiples of 16 bytes
   Divisor by_features[kMaxStackLayers + 1];  // of layout.values
 

@@ -37,7 +37,7 @@ __device__ float pointwise(const SampleLoss& loss, const float* outputs, const S
 // Grid: a block of 256 threads per 256 samples, a thread per sample. Each block adds to its own totals:
 // nothing is shared between blocks, and the host adds the blocks up in order.
 __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::uint32_t* rows, int images,
-                            const float* outputs, DeviceTotals* totals, float* grad_outputs) {
+                            const float* outputs, Totals* totals, float* grad_outputs) {
   const auto image = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   const int first = static_cast<int>(blockIdx.x * kThreads);
   SampleSums sums;
@@ -75,7 +75,7 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
 int loss_totals_count(int images) { return ceil_div(images, static_cast<int>(kThreads)); }
 
 void loss(Stream& stream, const LossParameters& parameters, const StepInput* input, const std::uint32_t* rows,
-          int images, int count, const float* outputs, DeviceTotals* totals, float* grad_outputs) {
+          int images, int count, const float* outputs, Totals* totals, float* grad_outputs) {
   launch(stream, loss_kernel, {static_cast<unsigned>(loss_totals_count(images))}, {kThreads},
          SampleLoss{parameters, count}, input, rows, images, outputs, totals, grad_outputs);
 }

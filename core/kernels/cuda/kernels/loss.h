@@ -7,13 +7,6 @@
 
 namespace sweep::cuda {
 
-/// Totals since they were last cleared; on the device. See Totals.
-struct DeviceTotals {
-  double loss;  // sum over samples
-  std::int64_t correct, samples, ranked, in_top, numbers;
-  double absolute_error, squared_error;
-};
-
 /// LossOptions for kernels.
 struct LossParameters {
   LossOptions::Kind kind = LossOptions::Kind::kCrossEntropy;
@@ -29,6 +22,6 @@ int loss_totals_count(int images);
 /// gradient of the mean loss; nullptr if nobody needs it. The prediction is the first
 /// maximum; a NaN counts as one.
 void loss(Stream& stream, const LossParameters& parameters, const StepInput* input, const std::uint32_t* rows,
-          int images, int count, const float* outputs, DeviceTotals* totals, float* grad_outputs);
+          int images, int count, const float* outputs, Totals* totals, float* grad_outputs);
 
 }  // namespace sweep::cuda

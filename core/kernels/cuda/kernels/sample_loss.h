@@ -95,7 +95,7 @@ struct SampleLoss {
   __device__ void count(const float* x, int stride, const Maximum& peak, const SampleTarget& target,
                         SampleSums& sums) const;
   /// Adds a block's sums, of `images` samples in all, to `total`.
-  __device__ void add(const SampleSums& sums, int images, bool is_regression, DeviceTotals& total) const {
+  __device__ void add(const SampleSums& sums, int images, bool is_regression, Totals& total) const {
     total.loss += sums.loss;
     total.correct += sums.correct;
     total.in_top += sums.in_top;

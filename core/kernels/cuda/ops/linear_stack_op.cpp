@@ -92,7 +92,7 @@ LinearStackArrays LinearStackOp::arrays(const Pass& pass) const {
 }
 
 LinearStackPass LinearStackOp::stack_pass(const Pass& pass, const LossParameters* loss, bool backward,
-                                          DeviceTotals* totals) const {
+                                          Totals* totals) const {
   return {.images = pass.images,
           .input = pass.input,
           .rows = pass.rows,
@@ -104,7 +104,7 @@ LinearStackPass LinearStackOp::stack_pass(const Pass& pass, const LossParameters
 }
 
 void LinearStackOp::launch(const Pass& pass, const LossParameters* loss, bool backward,
-                           DeviceTotals* totals) const {
+                           Totals* totals) const {
   linear_stack(pass.stream, shape_, arrays(pass), stack_pass(pass, loss, backward, totals));
 }
 
@@ -114,7 +114,7 @@ void LinearStackOp::join(ConvPoolOp& convolutions) {
   convolutions.leave_forward(kMaxJoinedImages);
 }
 
-void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
+void LinearStackOp::run(const Pass& pass, const LossParameters* loss, Totals* totals) const {
   if (convolutions_ == nullptr || pass.images > kMaxJoinedImages) {
     launch(pass, loss, pass.training, totals);
     return;

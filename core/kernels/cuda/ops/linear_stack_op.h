@@ -38,7 +38,7 @@ class LinearStackOp final : public Op {
 
   /// The layers, and the loss unless `loss` is nullptr; in a training pass also the gradients of all
   /// activations.
-  void run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const;
+  void run(const Pass& pass, const LossParameters* loss, Totals* totals) const;
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   void backward_input(const Pass& pass) const override;
@@ -58,8 +58,8 @@ class LinearStackOp final : public Op {
 
   LinearStackArrays arrays(const Pass& pass) const;
   LinearStackPass stack_pass(const Pass& pass, const LossParameters* loss, bool backward,
-                             DeviceTotals* totals) const;
-  void launch(const Pass& pass, const LossParameters* loss, bool backward, DeviceTotals* totals) const;
+                             Totals* totals) const;
+  void launch(const Pass& pass, const LossParameters* loss, bool backward, Totals* totals) const;
 
   LinearStackShape shape_;
   std::vector<FusedLayer> fused_;

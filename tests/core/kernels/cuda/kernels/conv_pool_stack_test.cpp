@@ -112,7 +112,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
                              .rows = device_rows,
                              .loss = c.compares ? &loss : nullptr,
                              .backward = c.trains,
-                             .totals = arrays.add(std::vector<DeviceTotals>(kStackTotals))};
+                             .totals = arrays.add(std::vector<Totals>(kStackTotals))};
   const test::KernelCount count;
   if (together) {
     conv_pool_stack(stream, c.chain, in, convolutions.data(), shape, stack, pass);
