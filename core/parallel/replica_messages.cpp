@@ -17,52 +17,22 @@ namespace sweep {
 namespace {
 
 // The fields of what is sent. The bindings name all, so that a new field is an error here until it is sent.
-auto fields_of(LayerSpec& value) {
-  auto& [name, type, arguments, layers, shortcut] = value;
-  return std::tie(name, type, arguments, layers, shortcut);
-}
-
-auto fields_of(NetworkSpec& value) {
-  auto& [name, layers] = value;
-  return std::tie(name, layers);
-}
-
-auto fields_of(InputTransform& value) {
-  auto& [mean, deviation] = value;
-  return std::tie(mean, deviation);
-}
-
-auto fields_of(LossOptions& value) {
-  auto& [kind, label_smoothing, class_weights, beta] = value;
-  return std::tie(kind, label_smoothing, class_weights, beta);
-}
-
-auto fields_of(AugmentOptions& value) {
-  auto& [steps, seed, repeat] = value;
-  return std::tie(steps, seed, repeat);
-}
-
-auto fields_of(LayerPlacement& value) {
-  auto& [layers, device] = value;
-  return std::tie(layers, device);
-}
-
-auto fields_of(PipelineOptions& value) {
-  auto& [stages, first_layers, micro_batches, schedule] = value;
-  return std::tie(stages, first_layers, micro_batches, schedule);
-}
-
-auto fields_of(ParallelOptions& value) {
-  auto& [data, model, pipeline] = value;
-  return std::tie(data, model, pipeline);
-}
-
-auto fields_of(EngineOptions& value) {
-  auto& [device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment, placement,
-         deterministic, parallel, accumulation_steps] = value;
-  return std::tie(device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment,
-                  placement, deterministic, parallel, accumulation_steps);
-}
+#define SWEEP_SENT(Type, ...)     \
+  auto fields_of(Type& value) {   \
+    auto& [__VA_ARGS__] = value;  \
+    return std::tie(__VA_ARGS__); \
+  }
+SWEEP_SENT(LayerSpec, name, type, arguments, layers, shortcut)
+SWEEP_SENT(NetworkSpec, name, layers)
+SWEEP_SENT(InputTransform, mean, deviation)
+SWEEP_SENT(LossOptions, kind, label_smoothing, class_weights, beta)
+SWEEP_SENT(AugmentOptions, steps, seed, repeat)
+SWEEP_SENT(LayerPlacement, layers, device)
+SWEEP_SENT(PipelineOptions, stages, first_layers, micro_batches, schedule)
+SWEEP_SENT(ParallelOptions, data, model, pipeline)
+SWEEP_SENT(EngineOptions, device, threads, batch_size, optimizer, transform, seed, loss, clip_norm, augment,
+           placement, deterministic, parallel, accumulation_steps)
+#undef SWEEP_SENT
 
 // The bytes of values, in one order for both directions: each call writes its value, or reads it from what
 // was written.
