@@ -111,7 +111,8 @@ void check_transform(const InputTransform& transform, const Shape& shape) {
         counted(channels, unit), unit));
   }
   for (const float mean : transform.mean) {
-    if (!std::isfinite(mean)) throw ConfigError("normalize: mean must be a finite number");
+    if (!std::isfinite(mean))
+      throw ConfigError(fmt::format("normalize: mean must be a finite number, found {}", mean));
   }
   for (const float std : transform.std) {
     if (!std::isfinite(std) || std <= 0)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/data/sample_format.h"
 
 namespace sweep {
 namespace {
@@ -43,9 +44,6 @@ void check_ranges(const EngineOptions& options) {
   check(weights.empty() || std::ranges::max(weights) > 0, "class_weights", 0, "one > 0");
   check(weights.empty() || options.loss.kind == LossOptions::Kind::kCrossEntropy, "class_weights",
         weights.size(), "none, or cross_entropy as the loss");
-  for (const float mean : options.transform.mean) check(std::isfinite(mean), "mean", mean, "numbers");
-  for (const float deviation : options.transform.std)
-    check(deviation > 0 && std::isfinite(deviation), "std", deviation, "numbers > 0");
   for (const auto& [name, value] : numbers_of(options.optimizer)) {
     const bool decays = name.starts_with("beta");
     check(value >= 0 && (decays ? value < 1 : std::isfinite(value)), name.c_str(), value,
@@ -93,11 +91,7 @@ void check_options(const EngineOptions& options, const Network& network) {
   if (weights != 0 && weights != outputs)
     throw ConfigError("loss: " + std::to_string(weights) + " class_weights for a network of " +
                       std::to_string(outputs) + " outputs");
-  const std::size_t means = options.transform.mean.size(), deviations = options.transform.std.size();
-  const auto channels = static_cast<std::size_t>(network.input()[0]);
-  if (means != deviations || (means != 0 && means != channels))
-    throw ConfigError("transform: " + std::to_string(means) + " means and " + std::to_string(deviations) +
-                      " deviations for samples of " + to_string(network.input()));
+  check_transform(options.transform, network.input());
 }
 
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network,

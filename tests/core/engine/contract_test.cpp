@@ -58,8 +58,10 @@ TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
   EXPECT_EQ(refused(batch), "a batch with an index beyond its 5 samples");
   EngineOptions options{.device = test::device()};
   options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
-  EXPECT_EQ(test::message_of<ConfigError>([&] { make_engine(kMlp, options); }),
-            "transform: 2 means and 2 deviations for samples of [1, 28, 28]");
+  EXPECT_EQ(
+      test::message_of<ConfigError>([&] { make_engine(kMlp, options); }),
+      "normalize has 2 means and 2 standard deviations, but the images have 1 channel: give one of each "
+      "per channel");
 }
 
 TEST(Engine, OptionsOutOfRangeAreErrors) {
@@ -73,11 +75,11 @@ TEST(Engine, OptionsOutOfRangeAreErrors) {
       {"label_smoothing: got 2", [](auto& o) { o.loss.label_smoothing = 2; }},
       {"beta: got -1", [](auto& o) { o.loss.beta = -1; }},
       {"class_weights: got 0", [](auto& o) { o.loss.class_weights.assign(10, 0); }},
-      {"std: got 0",
+      {"std must be greater than 0, found 0",
        [](auto& o) {
          o.transform = {{0}, {0}};
        }},
-      {"mean: got nan",
+      {"mean must be a finite number, found nan",
        [](auto& o) {
          o.transform = {{std::numeric_limits<float>::quiet_NaN()}, {1}};
        }},
