@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <ext/stdio_filebuf.h>
 #include <random>
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -238,14 +238,9 @@ void sync_files(std::span<const std::filesystem::path> files) {
   constexpr std::size_t kMany = 100;
   if (files.size() > kMany && are_on_one_device(files) && sync_file_system(directory_of(files.front())))
     return;
-  struct OpenFile {
-    OpenFile(const std::filesystem::path& p, int fd) : path(p), file(fd) {}
-    const std::filesystem::path& path;
-    FileDescriptor file;
-  };
-  std::deque<OpenFile> open;
+  std::vector<std::pair<std::filesystem::path, FileDescriptor>> open;
   const auto sync_open = [&open] {
-    for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
+    for (const auto& [path, file] : open) sync_open_file(file.get(), path);
     open.clear();
   };
   std::set<std::filesystem::path> directories;

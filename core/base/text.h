@@ -48,18 +48,6 @@ inline std::string substituted(std::string_view text,
   return result;
 }
 
-/// The lines of `text` without their '\n', views into it. What follows the last '\n' is a line if it is not
-/// empty. Throws std::bad_alloc if memory runs out; std::getline() would take that for the end of the text.
-inline std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
 /// The parts between the separators, one more than there are of these; parts may be empty. They refer to
 /// `text`.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -70,6 +58,14 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     start = end + 1;
   }
   return parts;
+}
+
+/// The lines of `text` without their '\n', views into it. What follows the last '\n' is a line if it is not
+/// empty. Throws std::bad_alloc if memory runs out; std::getline() would take that for the end of the text.
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines = split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  return lines;
 }
 
 }  // namespace sweep
