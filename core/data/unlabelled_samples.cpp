@@ -116,7 +116,7 @@ void take_pictures(std::vector<ImageEntry>& pictures, const SampleFormat& format
 void add_files(const fs::path& folder, std::vector<fs::path>& files,
                const std::function<void(SkippedFile)>& skip) {
   std::string problem;
-  for (const std::string& name : visible_names(folder, problem)) {
+  for (const std::string& name : visible_names(folder, &problem)) {
     const fs::path path = folder / name;
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(path, ignored)))

@@ -120,11 +120,11 @@ const DataFormat& choose_format(std::string_view name, std::span<const fs::path>
   if (recognised != nullptr) return *recognised;
   if (const std::string reason = why_without_data(paths.front()); !reason.empty())
     refuse(paths.front(), "{}", reason);
-  std::string known, inner, ignored;
+  std::string known, inner;
   for (const DataFormat& row : kFormats)
     known += fmt::format("{}{}, {}", known.empty() ? "" : "; ", row.name, row.description);
   // Archives often have a folder around all others.
-  for (const std::string& folder : visible_names(paths.front(), ignored)) {
+  for (const std::string& folder : visible_names(paths.front())) {
     std::error_code error;
     const fs::path path = paths.front() / folder;
     const DataFormat* row = fs::is_directory(path, error) ? recognise_format(path) : nullptr;

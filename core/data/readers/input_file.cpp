@@ -100,22 +100,21 @@ std::string first_bytes(const fs::path& path, std::size_t count) {
   }
 }
 
-std::vector<std::string> visible_names(const fs::path& directory, std::string& problem) {
+std::vector<std::string> visible_names(const fs::path& directory, std::string* problem) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (name.front() != '.') names.push_back(std::move(name));
   }
-  problem = error ? "cannot be read: " + error.message() : "";
+  if (problem != nullptr) *problem = error ? "cannot be read: " + error.message() : "";
   std::sort(names.begin(), names.end());
   return names;
 }
 
 std::vector<fs::path> files_with_ending(const fs::path& directory, const std::vector<std::string>& endings) {
   std::vector<fs::path> files;
-  std::string ignored;
-  for (const std::string& name : visible_names(directory, ignored)) {
+  for (const std::string& name : visible_names(directory)) {
     const std::string lower = lower_case(name);
     const bool wanted =
         std::ranges::any_of(endings, [&](const std::string& ending) { return lower.ends_with(ending); });

@@ -45,8 +45,10 @@ std::string file_sha256(const std::filesystem::path& path);
 /// read; for telling formats apart.
 std::string first_bytes(const std::filesystem::path& path, std::size_t count);
 
-/// The names in `directory` that do not begin with a dot, sorted. Sets `problem`: "" if it could be read.
-std::vector<std::string> visible_names(const std::filesystem::path& directory, std::string& problem);
+/// The names in `directory` that do not begin with a dot, sorted. Sets *problem, unless it is null: "" if it
+/// could be read.
+std::vector<std::string> visible_names(const std::filesystem::path& directory,
+                                       std::string* problem = nullptr);
 
 /// The visible regular files of a directory whose names, in lower case, end in one of `endings`, sorted by
 /// name.

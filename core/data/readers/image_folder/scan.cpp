@@ -23,7 +23,7 @@ constexpr int kMaxProbes = 16;
 
 std::vector<std::string> folders_in(const fs::path& directory) {
   std::string problem;
-  std::vector<std::string> names = visible_names(directory, problem);
+  std::vector<std::string> names = visible_names(directory, &problem);
   if (!problem.empty()) refuse(directory, "{}", problem);
   std::erase_if(names, [&](const std::string& name) {
     std::error_code error;
@@ -82,7 +82,7 @@ class ClassScan {
  private:
   void scan(const fs::path& directory) {
     std::string problem;
-    const std::vector<std::string> names = visible_names(directory, problem);
+    const std::vector<std::string> names = visible_names(directory, &problem);
     if (!problem.empty()) skipped_.push_back({directory, problem});
     for (const std::string& name : names) add(directory / name);
   }
@@ -135,8 +135,7 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
     }
   }
   if (entries.empty()) refuse(path, "holds no images");
-  std::string problem;
-  for (const std::string& name : visible_names(path, problem)) {
+  for (const std::string& name : visible_names(path)) {
     if (!std::binary_search(folders.begin(), folders.end(), name)) {
       skipped.push_back({path / name, "is not in the folder of a class"});
     }
@@ -145,10 +144,9 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
 }
 
 bool holds_images(const fs::path& path) {
-  std::string problem;
-  for (const std::string& folder : visible_names(path, problem)) {
+  for (const std::string& folder : visible_names(path)) {
     int probes = 0;
-    for (const std::string& name : visible_names(path / folder, problem)) {
+    for (const std::string& name : visible_names(path / folder)) {
       if (++probes > kMaxProbes) break;
       if (starts_image(first_bytes(path / folder / name, 32))) return true;
     }
@@ -162,8 +160,7 @@ bool is_image_folder(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return false;
   if (holds_images(path)) return true;
-  std::string problem;
-  const std::vector<std::string> names = visible_names(path, problem);
+  const std::vector<std::string> names = visible_names(path);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return part_called(name) == kTrainPart && holds_images(path / name);
   });
