@@ -128,36 +128,28 @@ using Order = std::vector<std::vector<StageTask>>;
 constexpr auto kGpipe = PipelineSchedule::kGpipe;
 constexpr auto k1F1B = PipelineSchedule::kOneForwardOneBackward;
 
-// "F0 F1 B0 B1": what a device does with which part; of several stages, "F0.1" is part 0 of stage 1.
-std::string tasks_of(const Order& order, std::size_t device, bool with_stage = false) {
-  std::string text;
-  for (const StageTask& task : order[device]) {
-    text += (text.empty() ? "" : " ") + std::string(task.backward ? "B" : "F") + std::to_string(task.part);
-    if (with_stage) text += "." + std::to_string(task.stage);
+// "F0.0 B0.0 F1.0": what each device does with which part of which stage.
+std::vector<std::string> texts_of(const Order& order) {
+  std::vector<std::string> texts;
+  for (const std::vector<StageTask>& tasks : order) {
+    std::string& text = texts.emplace_back();
+    for (const StageTask& task : tasks)
+      text += (text.empty() ? "" : " ") + std::string(task.backward ? "B" : "F") + std::to_string(task.part) +
+              "." + std::to_string(task.stage);
   }
-  return text;
+  return texts;
 }
 
-TEST(PipelineOrder, OfGpipeGoesForwardWithEverythingFirst) {
-  const std::vector<std::size_t> devices = {0, 1};
-  const Order order = pipeline_order(devices, 3, kGpipe, PipelinePasses::kBoth);
-  EXPECT_EQ(tasks_of(order, 0), "F0 F1 F2 B0 B1 B2");
-  EXPECT_EQ(tasks_of(order, 1), "F0 F1 F2 B0 B1 B2");
-}
-
-TEST(PipelineOrder, OfOneForwardOneBackwardAlternates) {
-  const std::vector<std::size_t> devices = {0, 1, 2};
-  const Order order = pipeline_order(devices, 5, k1F1B, PipelinePasses::kBoth);
-  EXPECT_EQ(tasks_of(order, 0), "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4");
-  EXPECT_EQ(tasks_of(order, 1), "F0 F1 B0 F2 B1 F3 B2 F4 B3 B4");
-  EXPECT_EQ(tasks_of(order, 2), "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
-}
-
-TEST(PipelineOrder, OfADeviceWithTwoStagesBringsTheFurthestPartOn) {
-  const std::vector<std::size_t> devices = {0, 1, 0};
-  const Order order = pipeline_order(devices, 2, kGpipe, PipelinePasses::kForward);
-  EXPECT_EQ(tasks_of(order, 0, true), "F0.0 F1.0 F0.2 F1.2");
-  EXPECT_EQ(tasks_of(order, 1, true), "F0.1 F1.1");
+TEST(PipelineOrder, GoesForwardFirstOrAlternatesOrBringsTheFurthestPartOn) {
+  const std::vector<std::size_t> two = {0, 1}, three = {0, 1, 2}, first_twice = {0, 1, 0};
+  EXPECT_THAT(texts_of(pipeline_order(two, 3, kGpipe, PipelinePasses::kBoth)),
+              ElementsAre("F0.0 F1.0 F2.0 B0.0 B1.0 B2.0", "F0.1 F1.1 F2.1 B0.1 B1.1 B2.1"));
+  EXPECT_THAT(texts_of(pipeline_order(three, 5, k1F1B, PipelinePasses::kBoth)),
+              ElementsAre("F0.0 F1.0 F2.0 B0.0 F3.0 B1.0 F4.0 B2.0 B3.0 B4.0",
+                          "F0.1 F1.1 B0.1 F2.1 B1.1 F3.1 B2.1 F4.1 B3.1 B4.1",
+                          "F0.2 B0.2 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2"));
+  EXPECT_THAT(texts_of(pipeline_order(first_twice, 2, kGpipe, PipelinePasses::kForward)),
+              ElementsAre("F0.0 F1.0 F0.2 F1.2", "F0.1 F1.1"));
 }
 
 TEST(PipelineOrder, OfOneForwardOneBackwardKeepsFewPartsInMemory) {
@@ -223,21 +215,6 @@ TEST(Devices, CodeRunsOnWhatItWasBuiltForAndOnWhatCanTakeIt) {
 TEST(Devices, ADeviceThatIsNotThereHasAReason) {
   EXPECT_NE(unavailable_reason(parse_device("cuda:4000")), std::nullopt);
   EXPECT_NE(unavailable_reason({DeviceType::kCuda, -1}), std::nullopt);
-}
-
-TEST(CudaDevices, StayAtTheirIndexIfOneBeforeThemDoesNotAnswer) {
-  const std::vector<DeviceInfo> devices =
-      describe_cuda_devices(3, [](int index) -> std::optional<DeviceInfo> {
-        if (index == 1) return std::nullopt;
-        DeviceInfo info;
-        info.description = "GPU " + std::to_string(index);
-        return info;
-      });
-  ASSERT_EQ(devices.size(), 3u);
-  EXPECT_EQ(devices[2].description, "GPU 2");
-  for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(devices[static_cast<std::size_t>(i)].device, (Device{DeviceType::kCuda, i}));
-  EXPECT_EQ(devices[1].capability, "");
 }
 
 }  // namespace sweep::stages_test

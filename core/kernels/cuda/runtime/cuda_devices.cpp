@@ -25,10 +25,12 @@ struct DriverAnswer {
   std::optional<std::string> reason;  // why there are none
 };
 
-std::optional<DeviceInfo> properties_of(int index, const std::string& software) {
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return std::nullopt;
+DeviceInfo describe(int index, const std::string& software) {
   DeviceInfo info;
+  info.device = {DeviceType::kCuda, index};
+  info.description = "a GPU whose properties cannot be read";
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return info;
   info.description = properties.name;
   info.memory_bytes = properties.totalGlobalMem;
   info.cores = properties.multiProcessorCount;
@@ -61,7 +63,7 @@ DriverAnswer ask_driver() {
   }
   if (found.reason) return found;
   const std::string versions = software(driver);
-  found.devices = describe_cuda_devices(count, [&](int index) { return properties_of(index, versions); });
+  for (int i = 0; i < count; ++i) found.devices.push_back(describe(i, versions));
   return found;
 }
 

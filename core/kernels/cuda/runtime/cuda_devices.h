@@ -31,20 +31,6 @@ bool runs_code_for(std::string_view architectures, std::string_view capability);
 /// look devices up by index. A device whose properties cannot be read keeps its place, without a capability.
 std::vector<DeviceInfo> list_cuda_devices();
 
-/// The list for `count` devices, whose properties `describe(index)` returns; nothing for a device that does
-/// not answer. list_cuda_devices() with the driver's part left to the caller.
-template <class Describe>
-std::vector<DeviceInfo> describe_cuda_devices(int count, const Describe& describe) {
-  std::vector<DeviceInfo> devices;
-  for (int i = 0; i < count; ++i) {
-    std::optional<DeviceInfo> info = describe(i);
-    if (!info) info.emplace().description = "a GPU whose properties cannot be read";
-    info->device = {DeviceType::kCuda, i};
-    devices.push_back(std::move(*info));
-  }
-  return devices;
-}
-
 /// See list_libraries().
 std::vector<LibraryInfo> list_cuda_libraries();
 

@@ -280,7 +280,8 @@ TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
     cudart::fail("cudaGetDeviceProperties", cudart::CallError::kOperatingSystem, 1);
     const std::vector<DeviceInfo> devices = list_cuda_devices();
     const bool right =
-        devices.size() == 3 && devices[1].capability.empty() && devices[2].capability == "9.0" &&
+        devices.size() == 3 && devices[1].capability.empty() && devices[1].device.index == 1 &&
+        devices[1].description == "a GPU whose properties cannot be read" && devices[2].capability == "9.0" &&
         devices[2].description == "CUDA stand-in on the host, for tests" && devices[2].device.index == 2 &&
         cuda_device_reason(devices[1]) && devices[2].memory_bytes == std::size_t{4} << 30;
     std::exit(right ? 0 : 1);
