@@ -12,13 +12,18 @@
 
 namespace sweep::data_parallel_test {
 
+using namespace std::chrono_literals;
+
+Network mlp() { return {test::mlp(), {1, 28, 28}}; }
+
+EngineOptions replicas(int count, std::size_t batch_size = 1) {
+  return {.batch_size = batch_size, .parallel = {.data = count}};
+}
+
 TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
-  const Network network(test::mlp(), {1, 28, 28});
   const auto ends = make_thread_group(1);
-  test::DelayedCommunicator group(*ends.front(), std::chrono::milliseconds(20));
-  EngineOptions options;
-  options.parallel.data = 2;
-  const auto engine = make_group_engine(network, options, group, make_cpu_replica);
+  test::DelayedCommunicator group(*ends.front(), 20ms);
+  const auto engine = make_group_engine(mlp(), replicas(2), group, make_cpu_replica);
   engine->take_communication_seconds();
   engine->take_totals();
   EXPECT_GE(*engine->take_communication_seconds(), 0.02);
@@ -34,16 +39,13 @@ TEST(DataParallel, RefusesWrongBatchesAndGoesOn) {
 }
 
 TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
-  const Network network(test::mlp(), {1, 28, 28});
-  EngineOptions options;
-  options.parallel.data = 3;
   const auto make = [](const Network&, const EngineOptions&,
                        Communicator& group) -> std::unique_ptr<ReplicaEngine> {
     if (group.rank() == 2) throw std::bad_alloc();
     group.barrier();
     throw Error("not reached");
   };
-  EXPECT_EQ(test::message_of<CommunicatorError>([&] { make_threaded_engine(network, options, make); }),
+  EXPECT_EQ(message_of<CommunicatorError>([&] { make_threaded_engine(mlp(), replicas(3), make); }),
             "cpu:2: out of memory");
 }
 
@@ -63,7 +65,7 @@ class FailingCommunicator final : public test::ForwardingCommunicator {
     }
     if (rank() == 2) {
       evaluation_.has_begun = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::this_thread::sleep_for(50ms);
       evaluation_.has_ended = true;
     }
     ForwardingCommunicator::all_gather(arrays);
@@ -74,17 +76,13 @@ class FailingCommunicator final : public test::ForwardingCommunicator {
 };
 
 TEST(DataParallel, WhenItFailsNobodyUsesTheBatchAnyMore) {
-  const Network network(test::mlp(), {1, 28, 28});
   Evaluation evaluation;
   std::array<std::optional<FailingCommunicator>, 3> groups;
   const auto make = [&](const Network& made, const EngineOptions& options, Communicator& group) {
     auto& failing = groups.at(static_cast<std::size_t>(group.rank())).emplace(group, evaluation);
     return make_cpu_replica(made, options, failing);
   };
-  EngineOptions options;
-  options.batch_size = 100;
-  options.parallel.data = 3;
-  const auto engine = make_threaded_engine(network, options, make);
+  const auto engine = make_threaded_engine(mlp(), replicas(3, 100), make);
   const test::OwnedBatch batch = test::random_batch(100, 784, 10, 1);
   EXPECT_THROW(engine->evaluate(batch.view()), CommunicatorError);
   EXPECT_TRUE(evaluation.has_ended);
@@ -92,75 +90,58 @@ TEST(DataParallel, WhenItFailsNobodyUsesTheBatchAnyMore) {
 
 // One with a large part of a large network computes for minutes.
 TEST(DataParallel, HasNoDeadlineForThreadsOfTheCpu) {
-  EngineOptions options;
-  options.parallel.data = 2;
   std::atomic<double> deadline = 0;
   const auto make = [&](const Network&, const EngineOptions&,
                         Communicator& group) -> std::unique_ptr<ReplicaEngine> {
     deadline = group.deadline();
     throw Error("no engine is needed");
   };
-  EXPECT_THROW(make_threaded_engine(Network(test::mlp(), {1, 28, 28}), options, make), Error);
+  EXPECT_THROW(make_threaded_engine(mlp(), replicas(2), make), Error);
   EXPECT_EQ(deadline, std::numeric_limits<double>::infinity());
 }
 
 TEST(DataParallel, IsRefusedWhereItDoesNotExist) {
-  const Network network(test::mlp(), {1, 28, 28});
-  EngineOptions cpu, cuda;
+  EngineOptions cpu = replicas(9), cuda = replicas(9);
   cuda.device = {DeviceType::kCuda, 0};
   cpu.accumulation_steps = 2;
-  cpu.parallel.data = cuda.parallel.data = 9;
-  EXPECT_EQ(parallel_unavailable_reason(network, cpu), std::nullopt);
-  EXPECT_THAT(parallel_unavailable_reason(network, cuda), Optional(HasSubstr("at most 8 GPUs")));
+  EXPECT_EQ(parallel_unavailable_reason(mlp(), cpu), std::nullopt);
+  EXPECT_THAT(parallel_unavailable_reason(mlp(), cuda), Optional(HasSubstr("at most 8 GPUs")));
   cpu.parallel.model = {{"fc1", "cpu:0"}};
-  EXPECT_EQ(parallel_unavailable_reason(network, cpu), std::nullopt);
+  EXPECT_EQ(parallel_unavailable_reason(mlp(), cpu), std::nullopt);
 }
 
 TEST(DataParallel, WithMoreProcessesThanOneIsForTheCpu) {
-  const Network network(test::mlp(), {1, 28, 28});
-  EngineOptions cpu;
-  EXPECT_EQ(group_unavailable_reason(network, cpu, 3), std::nullopt) << "rank 0 trains alone";
-  cpu.parallel.data = 6;
-  EXPECT_EQ(group_unavailable_reason(network, cpu, 3), std::nullopt);
-  EXPECT_THAT(group_unavailable_reason(network, cpu, 4),
+  EXPECT_EQ(group_unavailable_reason(mlp(), replicas(1), 3), std::nullopt) << "rank 0 trains alone";
+  EXPECT_EQ(group_unavailable_reason(mlp(), replicas(6), 3), std::nullopt);
+  EXPECT_THAT(group_unavailable_reason(mlp(), replicas(6), 4),
               Optional(HasSubstr("with 4 MPI ranks, want 4 or a multiple of it")));
 }
 
 TEST(EngineMemory, CountsTheStatisticsOfBatchNormalization) {
-  EngineOptions options;
-  options.threads = 1;
-  options.batch_size = std::size_t{16} * 1000;
-  const auto bytes = [&](bool normalizes) {
-    NetworkSpec network;
-    if (normalizes) network.layers.push_back({"norm", "batch_norm2d"});
-    network.layers.push_back({"flatten", "flatten"});
-    network.layers.push_back({"out", "linear", {{"out_features", std::int64_t{1}}}});
-    return *engine_memory(Network(network, {256, 1, 1}), options);
+  const auto bytes = [](std::vector<LayerSpec> layers) {
+    return *engine_memory({{"", std::move(layers)}, {256, 1, 1}},
+                          {.threads = 1, .batch_size = std::size_t{16} * 1000});
   };
+  const LayerSpec flatten = test::flatten("flatten"), out = test::linear("out", 1);
   // 3 and 2 doubles.
-  EXPECT_GT(bytes(true) - bytes(false), std::size_t{1000} * 256 * 40) << "of each block and channel";
+  EXPECT_GT(bytes({test::norm("norm"), flatten, out}) - bytes({flatten, out}), std::size_t{1000} * 256 * 40)
+      << "of each block and channel";
 }
 
 TEST(EngineMemory, CountsEveryThreadThatMayComputeAPart) {
-  const Network network(test::mlp(), {1, 28, 28});
-  const auto bytes = [&](int threads, std::size_t batch_size) {
-    EngineOptions options;
-    options.threads = threads;
-    options.batch_size = batch_size;
-    return *engine_memory(network, options);
+  const auto bytes = [](int threads, std::size_t batch_size) {
+    return *engine_memory(mlp(), {.threads = threads, .batch_size = batch_size});
   };
   EXPECT_EQ(bytes(16, 16), bytes(1, 16)) << "one block";
   EXPECT_GT(bytes(16, 32), bytes(8, 32)) << "any of the threads may compute one of the two";
 }
 
-TEST(Accumulation, TakesLessMemory) {
-  const Network network(test::small_residual(), {3, 8, 8});
-  EngineOptions options;
-  options.threads = 1;
-  options.batch_size = 1024;
-  const std::size_t whole = *engine_memory(network, options);
-  options.accumulation_steps = 8;
-  EXPECT_LT(*engine_memory(network, options), whole / 4);
+TEST(EngineMemory, IsLessIfBatchesAreTrainedInParts) {
+  const auto bytes = [](int parts) {
+    return *engine_memory({test::small_residual(), {3, 8, 8}},
+                          {.threads = 1, .batch_size = 1024, .accumulation_steps = parts});
+  };
+  EXPECT_LT(bytes(8), bytes(1) / 4);
 }
 
 // Calls body(end) for all ends of a group, each on a thread.
@@ -185,8 +166,7 @@ TEST(ThreadGroup, NamesTheRankThatIsLate) {
       3,
       [](Communicator& group) {
         if (group.rank() == 1) return;  // as if it hung
-        EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }),
-                  "cpu:1: has not answered for 1 s");
+        EXPECT_EQ(message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:1: has not answered for 1 s");
         // The group stays broken.
         EXPECT_THROW(group.barrier(), CommunicatorError);
       },
@@ -196,8 +176,8 @@ TEST(ThreadGroup, NamesTheRankThatIsLate) {
 TEST(ThreadGroup, NamesTheRankThatHasFailed) {
   on_all_ranks(3, [](Communicator& group) {
     if (group.rank() == 2) return group.abort("out of memory");
-    EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:2: out of memory");
-    EXPECT_EQ(test::message_of<CommunicatorError>([&] { group.check(); }), "cpu:2: out of memory");
+    EXPECT_EQ(message_of<CommunicatorError>([&] { group.barrier(); }), "cpu:2: out of memory");
+    EXPECT_EQ(message_of<CommunicatorError>([&] { group.check(); }), "cpu:2: out of memory");
   });
 }
 
@@ -207,7 +187,7 @@ TEST(ThreadGroup, FailsOnlyWhenNobodyCopiesAnyMore) {
   std::vector<std::byte> source(kBytes, std::byte{1}), copy(kBytes, std::byte{0});
   on_all_ranks(3, [&](Communicator& group) {
     if (group.rank() == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until rank 2 copies, which takes longer
+      std::this_thread::sleep_for(1ms);  // until rank 2 copies, which takes longer
       return group.abort("out of memory");
     }
     EXPECT_THROW(group.broadcast(group.rank() == 0 ? source : copy), CommunicatorError);
@@ -232,20 +212,18 @@ TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
 }
 
 EngineOptions unusual_options() {
-  EngineOptions options;
-  options.threads = 3;
-  options.batch_size = 77;
-  options.optimizer = RmspropOptions{.alpha = 0.5, .centered = true};
-  options.transform = {{0.5F}, {0.25F}};
-  options.seed = 1234567890123;
-  options.loss.class_weights = {1, 2, 3};
-  options.augment.steps = {{AugmentKind::kCutout, 4}};
-  options.deterministic = false;
-  options.parallel.data = 4;
-  options.parallel.model = {{"conv*", "cpu:1"}};
-  options.parallel.pipeline = PipelineOptions{.stages = 2, .first_layers = {"fc"}, .micro_batches = 9};
-  options.accumulation_steps = 6;
-  return options;
+  return {.threads = 3,
+          .batch_size = 77,
+          .optimizer = RmspropOptions{.alpha = 0.5, .centered = true},
+          .transform = {{0.5F}, {0.25F}},
+          .seed = 1234567890123,
+          .loss = {.class_weights = {1, 2, 3}},
+          .augment = {.steps = {{AugmentKind::kCutout, 4}}},
+          .deterministic = false,
+          .parallel = {.data = 4,
+                       .model = {{"conv*", "cpu:1"}},
+                       .pipeline = PipelineOptions{.stages = 2, .first_layers = {"fc"}, .micro_batches = 9}},
+          .accumulation_steps = 6};
 }
 
 TEST(EngineMessage, SaysAllOfAnEngine) {
@@ -261,30 +239,21 @@ TEST(EngineMessage, SaysAllOfAnEngine) {
 }
 
 TEST(EngineMessage, RefusesDamage) {
-  std::vector<std::byte> message = encode_engine(Network(test::mlp(), {1, 28, 28}), unusual_options());
+  std::vector<std::byte> message = encode_engine(mlp(), unusual_options());
   for (std::size_t size = 0; size < message.size(); size += 7)
     EXPECT_THROW(decode_engine(std::span(message).first(size)), DataError);
   message.push_back({});
   EXPECT_THROW(decode_engine(message), DataError);
 }
 
-using namespace std::chrono_literals;
-
-TEST(Deadline, EndsWhenItsTimeIsOver) {
-  const Deadline::Clock::time_point start{};
-  Deadline deadline(3, start);
-  EXPECT_FALSE(deadline.is_over(start + 1s));
-  EXPECT_FALSE(deadline.is_over(start + 2s));
-  EXPECT_FALSE(deadline.is_over(start + 2900ms));
-  EXPECT_TRUE(deadline.is_over(start + 3s));
-}
-
-TEST(Deadline, CountsASecondOfTheTimeInWhichTheProcessDidNotRun) {
-  const Deadline::Clock::time_point start{};
-  Deadline deadline(3, start);
-  EXPECT_FALSE(deadline.is_over(start + 1h));
-  EXPECT_FALSE(deadline.is_over(start + 2h));
-  EXPECT_TRUE(deadline.is_over(start + 3h));
+TEST(Deadline, CountsASecondAtMostOfTheTimeInWhichTheProcessDidNotRun) {
+  const std::vector<Deadline::Clock::duration> while_it_runs = {1s, 2s, 2900ms, 3s}, stopped = {1h, 2h, 3h};
+  for (const auto& calls : {while_it_runs, stopped}) {
+    const Deadline::Clock::time_point start{};
+    Deadline deadline(3, start);
+    for (const auto time : calls)
+      EXPECT_EQ(deadline.is_over(start + time), time == calls.back()) << time / 1s;
+  }
 }
 
 }  // namespace sweep::data_parallel_test
