@@ -116,12 +116,10 @@ inline constexpr PipelineSchedule kGpipe = PipelineSchedule::kGpipe,
 
 inline EngineOptions options_with(OptimizerOptions optimizer, double clip_norm = 0,
                                   std::vector<float> class_weights = {}) {
-  EngineOptions options;
-  options.optimizer = optimizer;
-  options.clip_norm = clip_norm;
-  options.loss.class_weights = std::move(class_weights);
-  options.seed = 7;
-  return options;
+  return {.optimizer = optimizer,
+          .seed = 7,
+          .loss = {.class_weights = std::move(class_weights)},
+          .clip_norm = clip_norm};
 }
 
 /// Weights of ten classes that differ much, so that parts of a batch have different sums of them.
@@ -190,10 +188,8 @@ inline std::unique_ptr<Engine> engine_of(const Training& training, const Way& wa
 }
 
 /// The same without a Training: on one device.
-inline std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1,
-                                          OptimizerOptions optimizer = AdamOptions{}) {
-  EngineOptions options{.device = device(), .threads = threads, .batch_size = batch_size};
-  options.optimizer = optimizer;
+inline std::unique_ptr<Engine> engine_for(const Network& network, EngineOptions options) {
+  options.device = device();
   auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   return engine;

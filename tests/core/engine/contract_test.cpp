@@ -9,7 +9,7 @@ using test::engine_for;
 const Network kMlp(test::mlp(), {1, 28, 28});
 
 TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
-  const auto engine = engine_for(kMlp, 40);
+  const auto engine = engine_for(kMlp, {.batch_size = 40});
   const test::OwnedBatch batch = test::random_batch(40, 784, 10, 5);
   engine->evaluate(batch.view());
   const Totals once = engine->take_totals();
@@ -24,7 +24,7 @@ TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
 }
 
 TEST(Engine, WrongSizesAreErrors) {
-  const auto engine = engine_for(kMlp, 10);
+  const auto engine = engine_for(kMlp, {.batch_size = 10, .optimizer = AdamOptions{}});
   EXPECT_THAT([&] { engine->train(test::random_batch(11, 784, 10, 1).view(), 0.1); },
               ThrowsMessage<ShapeError>(HasSubstr("11")));
   EXPECT_THROW(engine->train(test::random_batch(5, 783, 10, 1).view(), 0.1), ShapeError);
@@ -37,15 +37,14 @@ TEST(Engine, WrongSizesAreErrors) {
   std::vector<OptimizerState> state = engine->optimizer_state();
   state.back().values.pop_back();
   EXPECT_THROW(engine->set_optimizer_state(state, 3), ShapeError);
-  EngineOptions options{.device = test::device()};
-  options.parallel.model = {{"conv*", test::device().name()}};
-  EXPECT_THROW(make_engine(kMlp, options), ConfigError) << "it has no such layer";
+  EXPECT_THROW(engine_for(kMlp, {.parallel = {.model = {{"conv*", test::device().name()}}}}), ConfigError)
+      << "it has no such layer";
 }
 
 TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
-  const auto engine = engine_for(kMlp, 5);
+  const auto engine = engine_for(kMlp, {.batch_size = 5});
   const auto refused = [&](test::OwnedBatch batch) {
-    return test::message_of<ShapeError>([&] { engine->train(batch.view(), 0.1); });
+    return message_of<ShapeError>([&] { engine->train(batch.view(), 0.1); });
   };
   for (const int label : {-1, 10}) {
     test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
@@ -56,10 +55,9 @@ TEST(Engine, ClassesRowsAndMeansOutOfRangeAreErrors) {
   test::OwnedBatch batch = test::random_batch(5, 784, 10, 1);
   batch.indices[4] = 5;
   EXPECT_EQ(refused(batch), "a batch with an index beyond its 5 samples");
-  EngineOptions options{.device = test::device()};
-  options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
+  const InputTransform of_two_channels{{0.5f, 0.25f}, {0.5f, 2.0f}};
   EXPECT_EQ(
-      test::message_of<ConfigError>([&] { make_engine(kMlp, options); }),
+      message_of<ConfigError>([&] { engine_for(kMlp, {.transform = of_two_channels}); }),
       "normalize has 2 means and 2 standard deviations, but the images have 1 channel: give one of each "
       "per channel");
 }
@@ -94,9 +92,9 @@ TEST(Engine, OptionsOutOfRangeAreErrors) {
       {"parallel.data: got 2000", [](auto& o) { o.parallel.data = 2000; }},
       {"micro_batches: got 0", [](auto& o) { o.parallel.pipeline = {.stages = 2, .micro_batches = 0}; }}};
   for (const auto& [message, change] : wrong) {
-    EngineOptions options{.device = test::device()};
+    EngineOptions options;
     change(options);
-    EXPECT_THAT(test::message_of<ConfigError>([&] { make_engine(kMlp, options); }), HasSubstr(message));
+    EXPECT_THAT(message_of<ConfigError>([&] { engine_for(kMlp, options); }), HasSubstr(message));
   }
 }
 
@@ -105,10 +103,7 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
   const Network network(
       {"n", {test::flatten("f"), {"pass", "linear", {{"out_features", std::int64_t{8}}, {"bias", false}}}}},
       {2, 2, 2});
-  EngineOptions options{.device = test::device()};
-  options.batch_size = 1;
-  options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
-  const auto engine = make_engine(network, options);
+  const auto engine = engine_for(network, {.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}}});
   std::vector<float> identity(64);
   for (std::size_t i = 0; i < 8; ++i) identity[i * 8 + i] = 1;
   engine->set_parameters(identity);
@@ -131,12 +126,7 @@ TEST(Engine, ClippedGradientsKeepTheirDirection) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
   const auto gradients_with = [&](double clip_norm, int threads) {
-    EngineOptions options{.device = test::device()};
-    options.batch_size = 60;
-    options.threads = threads;
-    options.clip_norm = clip_norm;
-    const auto engine = make_engine(network, options);
-    engine->set_parameters(initial_parameters(network, 3));
+    const auto engine = engine_for(network, {.threads = threads, .batch_size = 60, .clip_norm = clip_norm});
     engine->train(batch.view(), 0.01);
     return engine->gradients();
   };
@@ -151,9 +141,8 @@ TEST(Engine, ClippedGradientsKeepTheirDirection) {
 
 // The parameters after two steps, the second with another momentum than the first.
 std::vector<float> after_two_steps(const OptimizerOptions& optimizer, double first, double second) {
-  const Network network(test::mlp(), {1, 28, 28});
   const test::OwnedBatch batch = test::random_batch(20, 784, 10, 5);
-  const auto engine = engine_for(network, 20, 1, optimizer);
+  const auto engine = engine_for(kMlp, {.batch_size = 20, .optimizer = optimizer});
   for (const double momentum : {first, second}) engine->train(batch.view(), {0.01, momentum});
   return engine->parameters();
 }
@@ -172,7 +161,7 @@ TEST(Engine, MomentumCanChangeBetweenSteps) {
 TEST(Engine, WithoutMomentumRefusesToChangeIt) {
   const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
   for (const OptimizerOptions& optimizer : optimizers) {
-    const auto engine = engine_for(kMlp, 20, 1, optimizer);
+    const auto engine = engine_for(kMlp, {.batch_size = 20, .optimizer = optimizer});
     EXPECT_THAT(
         [&] {
           engine->train(test::random_batch(20, 784, 10, 5).view(), {0.01, 0.5});
@@ -185,11 +174,10 @@ TEST(Engine, WithoutMomentumRefusesToChangeIt) {
 
 constexpr std::size_t kPixels = 3 * 8 * 8;
 
-Network residual_network() { return Network(test::small_residual(), {3, 8, 8}); }
+const Network kResidual(test::small_residual(), {3, 8, 8});
 
 TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther) {
-  const Network network = residual_network();
-  const auto engine = engine_for(network, 40);
+  const auto engine = engine_for(kResidual, {.batch_size = 40});
   const test::OwnedBatch batch = test::random_batch(40, kPixels, 10, 5);
   engine->train(batch.view(), 0.01);
   std::vector<float> together(400), alone(10);
@@ -211,18 +199,17 @@ TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther
 }
 
 TEST(BatchNorm, BuffersStartAsPyTorchsAndMoveWithTraining) {
-  const Network network = residual_network();
-  const auto engine = engine_for(network, 40);
-  EXPECT_EQ(engine->buffers(), initial_buffers(network));
+  const auto engine = engine_for(kResidual, {.batch_size = 40});
+  EXPECT_EQ(engine->buffers(), initial_buffers(kResidual));
   engine->train(test::random_batch(40, kPixels, 10, 5).view(), 0.01);
-  EXPECT_NE(engine->buffers(), initial_buffers(network));
+  EXPECT_NE(engine->buffers(), initial_buffers(kResidual));
 }
 
 // PyTorch refuses to train on one value per channel, and then a sweep whose last batch has one sample fails.
 TEST(BatchNorm, OneValuePerChannelTrainsAndLeavesTheRunningVariance) {
   const Network network({"n", {{"bn", "batch_norm2d"}, test::flatten("f"), test::linear("out", 2)}},
                         {3, 1, 1});
-  const auto engine = engine_for(network, 1);
+  const auto engine = engine_for(network, {.optimizer = AdamOptions{}});
   engine->train(test::random_batch(1, 3, 2, 1).view(), 0.01);
   for (const float x : engine->parameters()) EXPECT_TRUE(std::isfinite(x));
   const std::vector<float> buffers = engine->buffers();
@@ -236,7 +223,7 @@ TEST(BatchNorm, OneValuePerChannelTrainsAndLeavesTheRunningVariance) {
 
 TEST(Dropout, DoesNothingInEvaluation) {
   const Network network({"n", {test::flatten("f"), {"dropout", "dropout", {{"p", 0.9}}}}}, {1, 1, 3});
-  const auto engine = engine_for(network, 2);
+  const auto engine = engine_for(network, {.batch_size = 2});
   const test::OwnedBatch batch{{0, 51, 255, 255, 0, 51}, {0, 1}, {0, 1}};
   std::vector<float> outputs(6);
   engine->predict(batch.view(), outputs);
@@ -251,19 +238,13 @@ std::vector<float> kept_per_unit(std::uint64_t seed, int steps, int threads) {
                           {"dropout", "dropout", {{"p", 0.25}}},
                           {"out", "linear", {{"out_features", std::int64_t{2}}, {"bias", false}}}}},
                         {1, 1, 1});
-  EngineOptions options{.device = test::device()};
-  options.batch_size = 64;
-  options.threads = threads;
-  options.optimizer = SgdOptions{};
-  options.seed = seed;
-  const auto engine = make_engine(network, options);
+  const auto engine =
+      engine_for(network, {.threads = threads, .batch_size = 64, .optimizer = SgdOptions{}, .seed = seed});
   std::vector<float> parameters(network.parameter_count(), 0.0f);
   std::fill_n(parameters.begin(), 500, 1.0f);
   engine->set_parameters(parameters);
-  test::OwnedBatch batch;
+  test::OwnedBatch batch = test::random_batch(64, 1, 1, 1);
   batch.pixels.assign(64, 255);
-  batch.labels.assign(64, 0);
-  for (std::uint32_t i = 0; i < 64; ++i) batch.indices.push_back(i);
   for (int step = 0; step < steps; ++step) engine->train(batch.view(), 1e-30);
   const std::vector<float> gradients = engine->gradients();
   // d loss / d out.weight[0][unit] = (1/2 − 1) · mean of the unit over the batch, each 0 or 4/3.
@@ -308,7 +289,7 @@ void expect_counts(const std::vector<HistogramCounts>& counts, const Network& ne
 
 TEST(CountParameters, FindsWhatIsInTheValuesOrLeavesItToWhoeverHasThem) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  const auto engine = make_engine(network, {.device = test::device(), .batch_size = 50});
+  const auto engine = engine_for(network, {.batch_size = 50});
   std::vector<float> parameters = initial_parameters(network, 3);
   parameters[5] = 0;
   parameters[6] = 1e-40f;

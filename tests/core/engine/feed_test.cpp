@@ -186,13 +186,12 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
                        {AugmentKind::kCutout, 4},
                        {AugmentKind::kRandomCrop, 1}};
     const auto trained = [&](Placement placement, int num_workers, int accumulate = 1) {
-      EngineOptions options{.device = device(), .batch_size = 16};
-      options.accumulation_steps = accumulate;
-      options.augment = {loading.augment, loading.seed, loading.repeat};
-      options.placement = placement;
-      if (floats) options.loss.kind = LossOptions::Kind::kMse;
-      const auto engine = make_engine(cnn, options);
-      engine->set_parameters(initial_parameters(cnn, 1));
+      const auto engine = engine_for(
+          cnn, {.batch_size = 16,
+                .loss = {.kind = floats ? LossOptions::Kind::kMse : LossOptions::Kind::kCrossEntropy},
+                .augment = {loading.augment, loading.seed, loading.repeat},
+                .placement = placement,
+                .accumulation_steps = accumulate});
       loading.num_workers = num_workers;
       DataLoader loader({set, 5, 61}, loading);
       const std::optional<Placement> where = engine->prepare(loader.samples(), {});

@@ -65,7 +65,8 @@ TEST(Engine, InstructionSetsThatFuseGiveTheSameBits) {
     for (const FixedBits& reference : references) {
       SCOPED_TRACE(target + " " + reference.network.name + " " + reference.network.layers[2].type);
       const Network network(reference.network, reference.input);
-      const auto engine = test::engine_for(network, 100, 1, reference.optimizer);
+      const auto engine =
+          test::engine_for(network, {.threads = 1, .batch_size = 100, .optimizer = reference.optimizer});
       const test::OwnedBatch batch = test::random_batch(100, element_count(network.input()), 10, 11);
       std::vector<float> outputs(1000);
       engine->predict(batch.view(), outputs);

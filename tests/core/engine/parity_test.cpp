@@ -29,10 +29,7 @@ void expect_parity(const NetworkSpec& network, const Shape& input, EngineOptions
 }
 
 EngineOptions of_three_channels() {
-  EngineOptions options;
-  options.optimizer = SgdOptions{.momentum = 0.9};
-  options.transform = {{0.5f, 0.4f, 0.3f}, {0.2f, 0.3f, 0.4f}};
-  return options;
+  return {.optimizer = SgdOptions{.momentum = 0.9}, .transform = {{0.5f, 0.4f, 0.3f}, {0.2f, 0.3f, 0.4f}}};
 }
 
 struct Setup {
@@ -60,11 +57,8 @@ class OptimizerParity : public testing::TestWithParam<Setup> {};
 
 TEST_P(OptimizerParity, OfASmallNetwork) {
   SKIP_UNLESS_CUDA();
-  EngineOptions options;
-  options.optimizer = GetParam().optimizer;
-  options.clip_norm = GetParam().clip_norm;
-  options.loss = GetParam().loss;
-  expect_parity(mlp(), {1, 28, 28}, options);
+  const auto& [name, optimizer, clip_norm, loss] = GetParam();
+  expect_parity(mlp(), {1, 28, 28}, {.optimizer = optimizer, .loss = loss, .clip_norm = clip_norm});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OptimizerParity, testing::ValuesIn(setups()),
@@ -72,10 +66,8 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizerParity, testing::ValuesIn(setups()),
 
 TEST(Parity, OfTheDeeplizardNetwork) {
   SKIP_UNLESS_CUDA();
-  EngineOptions options;
-  options.optimizer = AdamOptions{};
-  options.transform = {{0.2861f}, {0.3530f}};
-  expect_parity(deeplizard(), {1, 28, 28}, options, 1e-3);
+  const EngineOptions of_one_channel{.optimizer = AdamOptions{}, .transform = {{0.2861f}, {0.3530f}}};
+  expect_parity(deeplizard(), {1, 28, 28}, of_one_channel, 1e-3);
   expect_parity(deeplizard(), {3, 25, 22}, of_three_channels(), 1e-3);
 }
 

@@ -25,7 +25,7 @@ TEST(Profile, ChangesNoBitOfTheTraining) {
 TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
   SKIP_UNLESS_CPU();
   const Network network(test::deeplizard(), {1, 28, 28});
-  const auto engine = engine_for(network, 100);
+  const auto engine = engine_for(network, {.threads = 1, .batch_size = 100, .optimizer = AdamOptions{}});
   const auto small = engine->profile(test::random_batch(20, 784, 10, 11).view());
   const auto profile = engine->profile(test::random_batch(100, 784, 10, 11).view());
   ASSERT_EQ(profile.size(), network.layers().size());
@@ -54,7 +54,7 @@ TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
 TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
   SKIP_UNLESS_CPU();
   const Network network(test::deeplizard(), {1, 28, 28});
-  const auto engine = engine_for(network, 1600);
+  const auto engine = engine_for(network, {.threads = 1, .batch_size = 1600});
   const auto seconds = [&](std::size_t images) {
     double sum = 0;
     for (const LayerProfile& layer : engine->profile(test::random_batch(images, 784, 10, 11).view()))

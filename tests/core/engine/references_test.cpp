@@ -38,10 +38,8 @@ struct Case {
     loss = tensor("loss")->values.at(0);
     parameters = test::parameters_from(references(), network, name + "/");
     gradients = test::parameters_from(references(), network, name + "/grad/");
-    EngineOptions options{.device = test::device()};
-    options.threads = threads;
-    options.batch_size = batch.labels.size();
-    engine = make_engine(network, options);
+    engine = make_engine(network,
+                         {.device = test::device(), .threads = threads, .batch_size = batch.labels.size()});
     engine->set_parameters(parameters);
     engine->set_buffers(test::buffers_from(references(), network, name + "/"));
   }
@@ -136,11 +134,12 @@ struct Training {
       : network(test::network_from_json("net", reference.at("network")), reference.at("input").get<Shape>()),
         loader(samples_of(reference),
                {.batch_size = reference.at("batch_size"), .num_workers = num_workers}) {
-    EngineOptions options{.device = test::device(), .batch_size = reference.at("batch_size")};
-    options.optimizer = SgdOptions{};
-    options.loss = make_loss(reference.at("loss").at("name").get<std::string>(),
-                             test::arguments_from(reference.at("loss")));
-    engine = make_engine(network, options);
+    const json& loss = reference.at("loss");
+    engine = make_engine(network,
+                         {.device = test::device(),
+                          .batch_size = reference.at("batch_size"),
+                          .optimizer = SgdOptions{},
+                          .loss = make_loss(loss.at("name").get<std::string>(), test::arguments_from(loss))});
     engine->set_parameters(joined(reference.at("weights"), network));
   }
 

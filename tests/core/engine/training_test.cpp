@@ -10,11 +10,7 @@
 namespace sweep::training_test {
 
 const Dataset& fashion() {
-  static const Dataset dataset = load_dataset([] {
-    DatasetSpec spec;
-    spec.name = "fashion-mnist";
-    return spec;
-  }());
+  static const Dataset dataset = load_dataset({.name = "fashion-mnist"});
   return dataset;
 }
 
@@ -24,13 +20,12 @@ struct Training {
   explicit Training(const nlohmann::json& run)
       : network(run.at("network") == "cnn" ? test::deeplizard() : test::mlp(), {1, 28, 28}) {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
-    EngineOptions options{.device = test::device()};
-    options.batch_size = batch_size;
     if (run.contains("schedule")) schedule = test::schedule_from(run.at("schedule"));
-    options.optimizer = scheduled_optimizer(
+    const OptimizerOptions optimizer = scheduled_optimizer(
         make_optimizer(run.at("optimizer").get<std::string>(), test::arguments_from(run.at("arguments"))),
         schedule);
-    engine = make_engine(network, options);
+    engine =
+        make_engine(network, {.device = test::device(), .batch_size = batch_size, .optimizer = optimizer});
     const TensorFile weights = read_safetensors(test::reference_path(run.at("weights")));
     engine->set_parameters(test::parameters_from(weights, network, ""));
     Subset samples = fashion().train;
@@ -175,10 +170,8 @@ TEST(Training, EpochLossesFollowPyTorchs) {
 
 double test_accuracy_after(int epochs, std::size_t batch_size) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  EngineOptions options{.device = test::device()};
-  options.batch_size = batch_size;
-  options.optimizer = AdamOptions{};
-  const auto engine = make_engine(network, options);
+  const auto engine =
+      make_engine(network, {.device = test::device(), .batch_size = batch_size, .optimizer = AdamOptions{}});
   engine->set_parameters(initial_parameters(network, 1));
   DataLoader train(fashion().train, {.batch_size = batch_size, .shuffle = true, .seed = 1});
   for (int epoch = 0; epoch < epochs; ++epoch) {

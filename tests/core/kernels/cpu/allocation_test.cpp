@@ -69,12 +69,7 @@ long allocations_of_an_epoch(Engine& engine, const Network& network) {
 }
 
 EngineOptions training_options() {
-  EngineOptions options;
-  options.threads = 2;
-  options.batch_size = 64;
-  options.optimizer = AdamOptions{};
-  options.clip_norm = 1;
-  return options;
+  return {.threads = 2, .batch_size = 64, .optimizer = AdamOptions{}, .clip_norm = 1};
 }
 
 struct Case {

@@ -52,10 +52,10 @@ struct Trained {
 // Steps with one image each, next to which there is another of a class without weight, or none.
 Trained train(const Case& c, bool has_other) {
   const Network network(network_of(c), c.input);
-  EngineOptions options{.threads = 1, .batch_size = 2};
-  options.optimizer = SgdOptions{.momentum = 0.9};
-  options.loss.class_weights = {1, 2, 0};
-  const auto engine = make_cpu_engine(network, options);
+  const auto engine = make_cpu_engine(network, {.threads = 1,
+                                                .batch_size = 2,
+                                                .optimizer = SgdOptions{.momentum = 0.9},
+                                                .loss = {.class_weights = {1, 2, 0}}});
   engine->set_parameters(initial_parameters(network, 7));
   test::OwnedBatch batch = test::random_batch(8, element_count(c.input), 2, 3);
   for (std::size_t i = 1; i < batch.labels.size(); i += 2) batch.labels[i] = 2;

@@ -264,9 +264,7 @@ TEST(SeveralDevices, LeaveTheirGroupTogether) {
 }
 
 EngineOptions on_devices(int devices, int first = 0) {
-  EngineOptions options{.device = {DeviceType::kCuda, first}};
-  options.parallel.data = devices;
-  return options;
+  return {.device = {DeviceType::kCuda, first}, .parallel = {.data = devices}};
 }
 
 TEST(SeveralDevices, SayWhatIsNotPossible) {
