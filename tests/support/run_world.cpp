@@ -51,16 +51,14 @@ void FakeEngine::set_array(const EngineArray& which, std::span<const float> valu
 }
 
 Dataset small_dataset() {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1, 4, 4};
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < 70; ++i) {
     labels.push_back(static_cast<std::int32_t>(i % 3));
     pixels.insert(pixels.end(), 16, static_cast<std::uint8_t>(i));
   }
-  set->samples = std::move(pixels);
-  set->targets = std::move(labels);
+  const auto set =
+      std::make_shared<TensorDataset>(TensorDataset{{1, 4, 4}, std::move(pixels), std::move(labels)});
   Dataset data;
   data.name = "tiny";
   data.shape = set->shape;

@@ -80,15 +80,11 @@ TEST(Augment, FollowsItsDefinition) {
 }
 
 Subset many_images() {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1, 6, 5};
   std::vector<std::uint8_t> pixels(20 * 30);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(1 + i % 251);
-  set->samples = MaybeOwnedArray<std::uint8_t>(std::move(pixels));
   std::vector<std::int32_t> labels(20);
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i);
-  set->targets = MaybeOwnedArray<std::int32_t>(std::move(labels));
-  return {set, 2, 17};
+  std::iota(labels.begin(), labels.end(), 0);
+  return {std::make_shared<TensorDataset>(TensorDataset{{1, 6, 5}, pixels, labels}), 2, 17};
 }
 
 // Pixels of each sample in an epoch, by its label.

@@ -9,17 +9,13 @@ namespace sweep::data_loader_test {
 
 // `count` samples of 2x3 pixels, all different, with labels that tell them apart.
 std::shared_ptr<const TensorDataset> make_set(std::size_t count) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1, 2, 3};
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t p = 0; p < 6; ++p) pixels.push_back(static_cast<std::uint8_t>(i * 7 + i / 256 + p));
     labels.push_back(static_cast<std::int32_t>(i));
   }
-  set->samples = std::move(pixels);
-  set->targets = std::move(labels);
-  return set;
+  return std::make_shared<TensorDataset>(TensorDataset{{1, 2, 3}, std::move(pixels), std::move(labels)});
 }
 
 // What a loader hands out in one epoch: each batch as the labels and pixels of its samples.

@@ -260,10 +260,8 @@ TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {
 }
 
 TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1};
-  set->samples = MaybeOwnedArray<std::uint8_t>(std::vector<std::uint8_t>(6));
-  set->targets = MaybeOwnedArray<std::int32_t>(std::vector<std::int32_t>{2, 0, 2, 2, 0, 2});
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{1}, std::vector<std::uint8_t>(6), std::vector{2, 0, 2, 2, 0, 2}});
   Dataset dataset;
   dataset.class_names = {"a", "b", "c"};
   dataset.train = {set, 0, 3};
@@ -278,10 +276,8 @@ TEST(DatasetSummary, CountsTheClassesOfEachPartByItself) {
 }
 
 TEST(DatasetSummary, MeasuresEachNumberOfEachPart) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1};
-  set->samples = MaybeOwnedArray<float>(std::vector<float>(3));
-  set->targets = MaybeOwnedArray<float>(std::vector<float>{100, 100, 1, 10, 3, 10});
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{1}, std::vector<float>(3), std::vector<float>{100, 100, 1, 10, 3, 10}});
   Dataset dataset;
   dataset.target_names = {"p", "q"};
   dataset.train = {set, 1, 2};

@@ -169,14 +169,13 @@ TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
 TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
   // Bytes with classes, and floats with numbers, of two channels.
   for (const bool floats : {false, true}) {
-    const auto set = std::make_shared<TensorDataset>();
     const OwnedBatch all = random_batch(70, 2 * 9 * 7, 10, 7);
-    set->shape = {2, 9, 7};
     std::vector<float> numbers, values;
     for (const std::uint8_t byte : all.pixels) values.push_back(static_cast<float>(byte) / 64);
     for (int i = 0; i < 700; ++i) numbers.push_back(static_cast<float>(i % 17));
-    set->samples = floats ? SampleArray(values) : SampleArray(all.pixels);
-    set->targets = floats ? TargetArray(numbers) : TargetArray(all.labels);
+    const auto set =
+        std::make_shared<TensorDataset>(floats ? TensorDataset{{2, 9, 7}, values, numbers}
+                                               : TensorDataset{{2, 9, 7}, all.pixels, all.labels});
     const Network cnn(
         {"cnn", {conv("conv", 3, 3), relu("relu"), pool("pool", 2), flatten("flatten"), linear("out", 10)}},
         set->shape);

@@ -118,15 +118,12 @@ std::vector<float> joined(const json& named, const Network& network) {
 }
 
 Subset samples_of(const json& reference) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = reference.at("input").get<Shape>();
-  set->samples = reference.at("samples").get<std::vector<float>>();
-  if (reference.at("classes") > 0) {
-    set->targets = reference.at("targets").get<std::vector<std::int32_t>>();
-  } else {
-    set->targets = reference.at("targets").get<std::vector<float>>();
-  }
-  return {set, 0, set->size()};
+  const json& targets = reference.at("targets");
+  const TensorDataset set{reference.at("input").get<Shape>(),
+                          reference.at("samples").get<std::vector<float>>(),
+                          reference.at("classes") > 0 ? TargetArray(targets.get<std::vector<std::int32_t>>())
+                                                      : TargetArray(targets.get<std::vector<float>>())};
+  return {std::make_shared<const TensorDataset>(set), 0, set.size()};
 }
 
 struct Training {

@@ -163,10 +163,8 @@ TEST(MeasuredMetrics, FollowTheirDefinitions) {
   totals = {.loss = 2, .correct = 1, .samples = 8, .ranked = 8, .in_top = 6};
   EXPECT_EQ(measured(0, MetricPart::kTest),
             (Values{{"test_loss", 0.25}, {"test_accuracy", 0.125}, {"test_top5_accuracy", 0.75}}));
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1};
-  set->samples = std::vector<float>(4);
-  set->targets = std::vector<float>{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
+  const std::vector<float> targets{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
+  const auto set = std::make_shared<TensorDataset>(TensorDataset{{1}, std::vector<float>(4), targets});
   EXPECT_DOUBLE_EQ(target_variation({set, 1, 3}), 8 + 600);
 }
 

@@ -148,18 +148,14 @@ TEST_F(Messages, DamagedOnesAreErrors) {
 
 // Six samples of two bytes, in another order than they are stored; four to train on, two to test.
 Dataset dataset_in(std::shared_ptr<const MappedFile> file) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {2};
-  const auto bytes = file->bytes().subspan(3, 12);
-  set->samples = MaybeOwnedArray<std::uint8_t>(bytes, file);
-  set->targets = std::vector<std::int32_t>{0, 0, 1, 0, 1, 1};
-  set->file = std::move(file);
+  const MaybeOwnedArray<std::uint8_t> samples(file->bytes().subspan(3, 12), file);
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{2}, samples, std::vector{0, 0, 1, 0, 1, 1}, std::move(file)});
   Dataset dataset;
   dataset.name = "six";
   dataset.shape = {2};
   dataset.class_names = {"a", "b"};
-  const auto order =
-      std::make_shared<const std::vector<std::uint32_t>>(std::vector<std::uint32_t>{5, 0, 4, 1, 3, 2});
+  const auto order = std::make_shared<const std::vector<std::uint32_t>>(std::vector{5u, 0u, 4u, 1u, 3u, 2u});
   dataset.train = {set, 0, 4, order};
   dataset.test = {set, 4, 2, order};
   return dataset;
@@ -191,10 +187,8 @@ TEST(SharedDataset, LeavesSamplesInAFileThere) {
 }
 
 TEST(SharedDataset, CopiesSamplesInMemory) {
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {2};
-  set->samples = std::vector<float>{1, 2, 3, 4};
-  set->targets = std::vector<float>{5, 6};
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{2}, std::vector<float>{1, 2, 3, 4}, std::vector<float>{5, 6}});
   Dataset dataset;
   dataset.shape = {2};
   dataset.target_names = {"y"};

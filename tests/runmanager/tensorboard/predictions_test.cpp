@@ -97,10 +97,8 @@ TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
 // Records of events files have a limit.
 TEST(LogPredictions, LeavesOutMatricesOfThousandsOfClassesAndPicturesThatAreTooLarge) {
   constexpr std::size_t kClasses = 5000, kSide = 4100;
-  auto set = std::make_shared<TensorDataset>();
-  set->shape = {1, kSide, kSide};
-  set->samples = std::vector<std::uint8_t>(kSide * kSide);
-  set->targets = std::vector<std::int32_t>{7};
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{1, kSide, kSide}, std::vector<std::uint8_t>(kSide * kSide), std::vector{7}});
   std::vector<float> outputs(kClasses);
   outputs[3] = 1;
   const std::vector<std::string> names(kClasses, "name");
