@@ -73,6 +73,10 @@ class CachedImages : public testing::Test {
     decoded_ = inodes() != before || before.empty();
     return data;
   }
+  bool decodes(ReadOptions options = {}) {
+    read(options);
+    return decoded_;
+  }
   // Whether the images lie in the only kept file.
   bool is_mapped(const DataArrays& data) const {
     return kept().size() == 1 &&
@@ -116,8 +120,7 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
 
 TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   read();
-  read();
-  EXPECT_FALSE(decoded_);
+  EXPECT_FALSE(decodes());
   // Other content of the same size, with the old time of modification.
   struct stat before {};
   const fs::path file = images_ / "train/dog/a.png";
@@ -129,20 +132,15 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   DataArrays data = read();
   EXPECT_TRUE(decoded_);
   EXPECT_GT(std::ranges::count(std::get<0>(array(data, "x_train").values), 7), 0);
-  read();
-  EXPECT_FALSE(decoded_);
+  EXPECT_FALSE(decodes());
 
   fs::rename(images_ / "train/dog/b.png", images_ / "train/dog/c.png");
-  read();
-  EXPECT_TRUE(decoded_);
+  EXPECT_TRUE(decodes());
   write("train/cat/new.png", 8);
   EXPECT_EQ(array(read(), "y_train").shape.front(), 5);
-  read({{.resize = {{4, 4}}}});
-  EXPECT_TRUE(decoded_);
-  read({{.resize = {{4, 4}}}});
-  EXPECT_FALSE(decoded_);
-  read();
-  EXPECT_FALSE(decoded_);
+  EXPECT_TRUE(decodes({{.resize = {{4, 4}}}}));
+  EXPECT_FALSE(decodes({{.resize = {{4, 4}}}}));
+  EXPECT_FALSE(decodes());
 }
 
 TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
@@ -158,8 +156,7 @@ TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
 }
 
 TEST_F(CachedImages, OneFolderIsKeptOnceHoweverItsPathIsWritten) {
-  read();
-  EXPECT_TRUE(decoded_);
+  EXPECT_TRUE(decodes());
   const fs::path plain = images_;
   fs::create_directory_symlink(images_, folder_ / "link");
   for (const fs::path& path :
@@ -200,8 +197,7 @@ TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
   read();
   const fs::path file = kept().at(0);
   const std::string right = read_file(file);
-  read();
-  ASSERT_FALSE(decoded_);
+  ASSERT_FALSE(decodes());
   const auto is_refused = [&](const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
     const DataArrays data = read();
