@@ -139,9 +139,9 @@ SweepOutcome World::run_batches(std::size_t batches, const Sweep& sweep) {
   return outcome;
 }
 
-std::vector<std::string> statuses(const SweepOutcome& outcome) {
+std::vector<std::string> statuses(const std::vector<RunRecord>& runs) {
   std::vector<std::string> names;
-  for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
+  for (const RunRecord& run : runs) names.emplace_back(to_string(run.status));
   return names;
 }
 

@@ -88,7 +88,8 @@ struct World {
 };
 
 /// The status of every run, as results.json names it.
-std::vector<std::string> statuses(const SweepOutcome& outcome);
+std::vector<std::string> statuses(const std::vector<RunRecord>& runs);
+inline std::vector<std::string> statuses(const SweepOutcome& outcome) { return statuses(outcome.runs); }
 
 /// The last value of every scalar in the events, by tag.
 std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events);

@@ -130,12 +130,6 @@ class RunSchedulerTest : public ::testing::Test {
     return recorder.records();
   }
 
-  static std::vector<std::string> statuses(const std::vector<RunRecord>& records) {
-    std::vector<std::string> names;
-    for (const RunRecord& record : records) names.emplace_back(to_string(record.status));
-    return names;
-  }
-
   TemporaryDirectory directory_;
   std::vector<RunConfig> configs_;
   std::vector<std::string> devices_;  // the first one of each of the first runs; the others are on the CPU
