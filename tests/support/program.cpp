@@ -47,8 +47,7 @@ Finished run_program(const std::string& program, const std::vector<std::string>&
   const std::string stem = (directory / ("output." + std::to_string(::getpid()))).string();
   const bool captured = options.standard_output.empty();
   const std::string out = captured ? stem + ".out" : options.standard_output.string();
-  std::vector<std::string> strings = {"sweep"};
-  strings.insert(strings.end(), words.begin(), words.end());
+  std::vector<std::string> strings = joined({"sweep"}, words);
   std::vector<char*> arguments;
   for (std::string& string : strings) arguments.push_back(string.data());
   arguments.push_back(nullptr);

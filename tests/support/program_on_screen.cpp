@@ -23,8 +23,7 @@ winsize size_of(int width, int height) {
 ProgramOnScreen::ProgramOnScreen(const std::string& program, const std::vector<std::string>& words,
                                  const std::filesystem::path& directory, int width, int height)
     : screen(width, height) {
-  std::vector<std::string> strings = {"sweep"};
-  strings.insert(strings.end(), words.begin(), words.end());
+  std::vector<std::string> strings = joined({"sweep"}, words);
   std::vector<char*> arguments;
   arguments.reserve(strings.size() + 1);
   for (std::string& string : strings) arguments.push_back(string.data());

@@ -58,6 +58,13 @@ std::string message_of(Action&& action) {
   return "";
 }
 
+/// `more` behind `first`.
+template <typename T>
+std::vector<T> joined(std::vector<T> first, const std::vector<T>& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 /// Bytes written as two hexadecimal digits each.
 inline std::string from_hex(const std::string& digits) {
   std::string bytes;
@@ -115,7 +122,7 @@ namespace sweep {
 
 // NOLINTBEGIN(misc-unused-alias-decls,misc-unused-using-decls): the tests use them.
 namespace fs = std::filesystem;
-using test::Environment, test::message_of, test::TemporaryDirectory;
+using test::Environment, test::joined, test::message_of, test::TemporaryDirectory;
 // `::` because some of these tests' helpers are in sweep::testing.
 using ::testing::AllOf, ::testing::AnyOf, ::testing::Contains, ::testing::Each, ::testing::ElementsAre,
     ::testing::ElementsAreArray, ::testing::EndsWith, ::testing::Eq, ::testing::FloatEq, ::testing::FloatNear,

@@ -190,9 +190,7 @@ TEST_F(CommandLine, CompletionOffersFilesWhereTheyAreTaken) {
       {{"s.json", "--jobs", ""}, ""},
       {{"lr=1", "--", "python3", "tr"}, ":files\t\n"}};
   for (const auto& [words, offered] : rows) {
-    std::vector<std::string> line = {"complete", "--"};
-    line.insert(line.end(), words.begin(), words.end());
-    EXPECT_EQ(printed(line), offered) << ::testing::PrintToString(words);
+    EXPECT_EQ(printed(joined({"complete", "--"}, words)), offered) << ::testing::PrintToString(words);
   }
 }
 

@@ -26,13 +26,10 @@ class CudaRanks : public ProgramFolder {
   // With N devices in one process, or in N processes.
   Trained train(const std::string& name, int devices, bool processes, int epochs,
                 const std::string& setting = "RANKS=1", const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"s.json",
-                                      "optimizer=adam",
-                                      "epochs=" + std::to_string(epochs),
-                                      "name=" + name,
-                                      "parallel.data=" + std::to_string(devices),
-                                      "--quiet"};
-    words.insert(words.end(), more.begin(), more.end());
+    const std::vector<std::string> words =
+        joined({"s.json", "optimizer=adam", "epochs=" + std::to_string(epochs), "name=" + name,
+                "parallel.data=" + std::to_string(devices), "--quiet"},
+               more);
     const Finished finished = processes ? run_mpi(devices, words, folder_.path(), setting) : run(words);
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
     EXPECT_FALSE(std::filesystem::exists(path("runs") / (name + "-2"))) << "one rank alone writes";

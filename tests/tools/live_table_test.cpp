@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "core/base/text.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/program_on_screen.h"
 #include "tests/support/quarters.h"
@@ -16,10 +17,7 @@ class LiveTable : public ProgramFolder {
   // Takes longer than any test here. One that is only watched is to be quiet,
   // as nobody reads its terminal.
   std::vector<std::string> sweep_with(const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0",
-                                      "epochs=1000000"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined({"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000"}, more);
   }
 
   bool shows(const ProgramOnScreen& program, const std::string& text) const {
@@ -135,9 +133,8 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWhoFollowsInAPipe) {
   const Finished events_out = run({"status", "runs/quarters", "--follow", "--json"});
   reader.join();
   EXPECT_EQ(sweep.finish(), 75);
-  std::istringstream lines(events_out.out);
   std::vector<std::string> events;
-  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line)["event"]);
+  for (const std::string_view line : lines_of(events_out.out)) events.push_back(json::parse(line)["event"]);
   ASSERT_GE(events.size(), 2u);
   EXPECT_EQ(events.front(), "progress");
   EXPECT_EQ(events.back(), "end");

@@ -13,24 +13,23 @@ namespace sweep::testing {
 /// environment, "NAME=$OMPI_COMM_WORLD_RANK".
 inline Finished run_mpi(int ranks, const std::vector<std::string>& words,
                         const std::filesystem::path& directory, const std::string& setting = "RANKS=1") {
-  std::vector<std::string> all = {"ASAN_OPTIONS=detect_leaks=0",
-                                  "OMPI_MCA_pml=ob1",
-                                  "OMPI_MCA_btl=self,vader",
-                                  "OMPI_MCA_btl_vader_single_copy_mechanism=none",
-                                  "OMPI_MCA_mpi_yield_when_idle=1",
-                                  "mpirun",
-                                  "--allow-run-as-root",
-                                  "--oversubscribe",
-                                  "--bind-to",
-                                  "none",
-                                  "-n",
-                                  std::to_string(ranks),
-                                  "/bin/sh",
-                                  "-c",
-                                  "export " + setting + "; exec \"$0\" \"$@\"",
-                                  program_path(SWEEP_PROGRAM)};
-  all.insert(all.end(), words.begin(), words.end());
-  return run_program("/usr/bin/env", all, directory);
+  const std::vector<std::string> all = {"ASAN_OPTIONS=detect_leaks=0",
+                                        "OMPI_MCA_pml=ob1",
+                                        "OMPI_MCA_btl=self,vader",
+                                        "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+                                        "OMPI_MCA_mpi_yield_when_idle=1",
+                                        "mpirun",
+                                        "--allow-run-as-root",
+                                        "--oversubscribe",
+                                        "--bind-to",
+                                        "none",
+                                        "-n",
+                                        std::to_string(ranks),
+                                        "/bin/sh",
+                                        "-c",
+                                        "export " + setting + "; exec \"$0\" \"$@\"",
+                                        program_path(SWEEP_PROGRAM)};
+  return run_program("/usr/bin/env", joined(all, words), directory);
 }
 
 /// Why the program cannot be started by MPI here; empty if it can.

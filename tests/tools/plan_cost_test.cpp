@@ -29,19 +29,11 @@ TEST_P(PlannedMemory, IsWithinAFifthOfTheWorkersPeak) {
   GTEST_SKIP() << "sanitizers use memory of their own";
 #endif
   const std::string source = SWEEP_SOURCE_DIR;
-  std::vector<std::string> words = {
-      source + "/sweeps/fashion.json",
-      std::string("network=") + source + "/sweeps/networks/" + GetParam().network,
-      "device=cpu",
-      "lr=0.01",
-      "epochs=1",
-      "shuffle=true",
-      "--threads",
-      "2"};
-  words.insert(words.end(), GetParam().overrides.begin(), GetParam().overrides.end());
-  std::vector<std::string> plan = words;
-  plan.insert(plan.begin(), "plan");
-  const json planned = output(plan).at("runs").at(0);
+  const std::vector<std::string> words =
+      joined({source + "/sweeps/fashion.json", "network=" + source + "/sweeps/networks/" + GetParam().network,
+              "device=cpu", "lr=0.01", "epochs=1", "shuffle=true", "--threads", "2"},
+             GetParam().overrides);
+  const json planned = output(joined({"plan"}, words)).at("runs").at(0);
   const auto predicted = planned.at("memory_bytes").get<double>();
   const auto measured = static_cast<double>(run(words).peak_bytes);
   constexpr double kError = 0.2;
@@ -93,10 +85,8 @@ TEST_F(PlanOfQuarters, ThePilotsPredictionIsComparedWithTheSweepOnce) {
 TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
   run({"quarters.json", "epochs=1"});
   const auto fates = [&](const std::vector<std::string>& more, int code = 0) {
-    std::vector<std::string> words = {"plan", "quarters.json", "epochs=1"};
-    words.insert(words.end(), more.begin(), more.end());
     std::set<std::string> all;
-    const json plan = output(words, code);
+    const json plan = output(joined({"plan", "quarters.json", "epochs=1"}, more), code);
     for (const json& entry : plan.at("runs")) all.insert(entry.at("fate"));
     return all;
   };

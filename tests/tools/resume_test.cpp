@@ -1,5 +1,6 @@
 // The program's `resume`, and the line that says how to go on.
 
+#include "core/base/text.h"
 #include "tests/support/data_files.h"
 #include "tests/support/fashion_mnist.h"
 #include "tests/support/program_folder.h"
@@ -158,8 +159,7 @@ TEST_F(StandardStreams, HaveOnlyJsonWhereItIsAskedFor) {
                                  "--json", "--logdir", "runs"});
   EXPECT_TRUE(json::parse(finished.out).contains("runs")) << finished.out;
   std::map<std::string, int> events;
-  std::istringstream lines(finished.err);
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string_view line : lines_of(finished.err))
     ++events[json::parse(line).at("event").get<std::string>()];
   EXPECT_EQ(events["begin"], 2);
   EXPECT_EQ(events["epoch"], 4);

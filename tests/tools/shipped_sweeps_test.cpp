@@ -9,13 +9,20 @@
 
 namespace sweep::testing::tools_shipped_sweeps_test {
 
-class ShippedSweeps : public ProgramFolder {
+class ShippedFolder : public ProgramFolder {
  protected:
-  // Runs sweeps/NAME.json with `overrides`. Returns the records of the runs that were trained to their end;
-  // others may only lack a GPU, or be pruned by a search.
-  std::vector<json> train(const std::string& name, std::vector<std::string> overrides = {}) const {
-    overrides.insert(overrides.begin(), std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name + ".json");
-    run(overrides);
+  // Runs sweeps/NAME.json with `overrides`.
+  Finished run_shipped(const std::string& name, const std::vector<std::string>& overrides) const {
+    return run(joined({std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name + ".json"}, overrides));
+  }
+};
+
+class ShippedSweeps : public ShippedFolder {
+ protected:
+  // Returns the records of the runs that were trained to their end; others may only lack a GPU, or be pruned
+  // by a search.
+  std::vector<json> train(const std::string& name, const std::vector<std::string>& overrides) const {
+    run_shipped(name, overrides);
     std::vector<json> trained;
     for (const json& row : results(name)) {
       const json record = this->record(name + "/" + row.at("name").get<std::string>());
@@ -45,18 +52,17 @@ class ShippedSweep : public ShippedSweeps, public ::testing::WithParamInterface<
 
 TEST_P(ShippedSweep, LearnsFromFewSamples) {
   SKIP_WITHOUT_FASHION_MNIST();
-  std::vector<std::string> words = {"dataset.limit=" + std::to_string(GetParam().samples)};
-  words.insert(words.end(), GetParam().overrides.begin(), GetParam().overrides.end());
+  const auto& [name, samples, overrides, runs, every, best_one] = GetParam();
   std::size_t count = 0;
   double best = 0;
-  for (const json& run : train(GetParam().name, words)) {
+  for (const json& run : train(name, joined({"dataset.limit=" + std::to_string(samples)}, overrides))) {
     if (run.at("params").value("device", "cpu") != "cpu") continue;
     ++count;
     best = std::max(best, test_accuracy(run));
-    EXPECT_GT(test_accuracy(run), GetParam().every) << run.at("name");
+    EXPECT_GT(test_accuracy(run), every) << run.at("name");
   }
-  EXPECT_EQ(count, GetParam().runs);
-  EXPECT_GT(best, GetParam().best_one);
+  EXPECT_EQ(count, runs);
+  EXPECT_GT(best, best_one);
 }
 
 const Shipped kShipped[] = {
@@ -107,20 +113,17 @@ TEST_F(ShippedSweeps, ParallelGivesTheSameNumbersOnAnyDevices) {
 
 // The sweeps that follow known tutorials, on generated data of the form of theirs.
 
-class Tutorials : public ProgramFolder {
+class Tutorials : public ShippedFolder {
  protected:
-  // Runs a shipped sweep with `overrides`.
-  Finished train(const std::string& name, std::vector<std::string> overrides) const {
-    overrides.insert(overrides.begin(), std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name);
-    overrides.emplace_back("device=cpu");
-    return run(overrides);
+  Finished train(const std::string& name, const std::vector<std::string>& overrides) const {
+    return run_shipped(name, joined(overrides, {"device=cpu"}));
   }
 };
 
 TEST_F(Tutorials, TheMlpOnDigitsBeginsAtChanceAndLearns) {
   test::write_digits(path("digits"), "train", 0, 3000);
   test::write_digits(path("digits"), "t10k", 3000, 500);
-  train("mnist-mlp.json",
+  train("mnist-mlp",
         {"dataset.name=digits", "dataset.path=" + path("digits").string(), "dataset.validation=500"});
   for (const char* name : {"optimizer=sgd,lr=0.5", "optimizer=adam,lr=0.001"}) {
     const json run = record("mnist-mlp/" + std::string(name));
@@ -153,9 +156,8 @@ TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
   write_pets(folder_, 160);
   folder_.write("PetImages/Cat/666.jpg", "");  // The real set also has damaged files.
   const std::string pets = "dataset.path=" + path("PetImages").string();
-  const Finished finished =
-      train("cats-dogs.json", {pets, "dataset.validation=0.2", "batch_size=16", "epochs=8", "log.batches=2",
-                               "stop.min_delta=0.05", "stop.patience=2"});
+  const Finished finished = train("cats-dogs", {pets, "dataset.validation=0.2", "batch_size=16", "epochs=8",
+                                                "log.batches=2", "stop.min_delta=0.05", "stop.patience=2"});
   EXPECT_THAT(finished.err, HasSubstr("1 file was skipped"));
   for (const char* name : {"loss=mse", "loss=cross_entropy"}) {
     const json run = record("cats-dogs/" + std::string(name));
@@ -170,7 +172,7 @@ TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
     EXPECT_THAT(shown.out, HasSubstr("stopped early: Loss/validation has not improved by more than 0.05"));
   }
   // On the CPU the placement changes nothing, in particular no bit.
-  train("data-placement.json", {pets, "batch_size=16", "epochs=3"});
+  train("data-placement", {pets, "batch_size=16", "epochs=3"});
   const json device = record("data-placement/dataset.placement=device,num_workers=0"),
              host = record("data-placement/dataset.placement=host,num_workers=2");
   EXPECT_EQ(device["metrics"], host["metrics"]);
@@ -180,7 +182,7 @@ TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
 TEST_F(Tutorials, TheProductOnCifarIsLearntInColourAndShowsIt) {
   test::write_cifar10(
       [&](const std::string& name, const std::string& bytes) { folder_.write("cifar/" + name, bytes); }, 200);
-  train("cifar10.json",
+  train("cifar10",
         {"dataset.path=" + path("cifar").string(), "dataset.validation=100", "batch_size=50,100,500"});
   int learnt = 0;
   const json rows = results("cifar10");

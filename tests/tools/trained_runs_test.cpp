@@ -173,9 +173,7 @@ TEST_F(TrainedRuns, UseTheBestWeightsThatWereKept) {
   const json run_record = record("flowers/run");
   const int best = run_record.at("best_epoch");
   const auto loss_of = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"evaluate", "runs/flowers", "--part", "validation"};
-    words.insert(words.end(), more.begin(), more.end());
-    return output(words);
+    return output(joined({"evaluate", "runs/flowers", "--part", "validation"}, more));
   };
   EXPECT_EQ(loss_of({}).at("epoch"), best);
   EXPECT_EQ(loss_of({}).at("loss"),

@@ -24,9 +24,8 @@ class Workers : public ::testing::Test, protected Quarters {
 
   // "batch_size=20" leaves 10 batches an epoch.
   SweepOutcome run(const std::string& logdir, const std::vector<std::string>& overrides) {
-    std::vector<std::string> all = {"batch_size=20", "num_workers=0", "epochs=" + std::to_string(epochs_)};
-    all.insert(all.end(), overrides.begin(), overrides.end());
-    return Quarters::run(logdir, all);
+    return Quarters::run(
+        logdir, joined({"batch_size=20", "num_workers=0", "epochs=" + std::to_string(epochs_)}, overrides));
   }
 
   int epochs_ = 4;

@@ -189,11 +189,9 @@ TEST(Schema, HasEveryLayerAndOptimizerWithItsArguments) {
       EXPECT_NE(text.find("\"" + argument.name + "\":{"), std::string::npos) << argument.name;
     }
   }
-  std::vector<NamedType> named(optimizer_types().begin(), optimizer_types().end());
-  named.insert(named.end(), loss_types().begin(), loss_types().end());
-  named.insert(named.end(), schedule_types().begin(), schedule_types().end());
-  for (const NamedType& type : named) {
-    EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
+  for (const auto& types : {optimizer_types(), loss_types(), schedule_types()}) {
+    for (const NamedType& type : types)
+      EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
   }
 }
 
