@@ -73,6 +73,12 @@ inline std::string from_hex(const std::string& digits) {
   return bytes;
 }
 
+/// The same with some bits of a byte changed.
+inline std::string flipped(std::string bytes, std::size_t at, int bits = 1) {
+  bytes.at(at) = static_cast<char>(bytes[at] ^ bits);
+  return bytes;
+}
+
 /// Sets an environment variable, or unsets it if `value` is nullptr, and restores it when the object is
 /// destroyed.
 class Environment {
@@ -122,7 +128,7 @@ namespace sweep {
 
 // NOLINTBEGIN(misc-unused-alias-decls,misc-unused-using-decls): the tests use them.
 namespace fs = std::filesystem;
-using test::Environment, test::joined, test::message_of, test::TemporaryDirectory;
+using test::Environment, test::flipped, test::joined, test::message_of, test::TemporaryDirectory;
 // `::` because some of these tests' helpers are in sweep::testing.
 using ::testing::AllOf, ::testing::AnyOf, ::testing::Contains, ::testing::Each, ::testing::ElementsAre,
     ::testing::ElementsAreArray, ::testing::EndsWith, ::testing::Eq, ::testing::FloatEq, ::testing::FloatNear,

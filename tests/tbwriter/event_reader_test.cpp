@@ -77,9 +77,7 @@ TEST_F(EventReaderTest, StopsBeforeAFlippedByteWhereverItIs) {
   for (std::size_t i = 0; i < framed.bytes.size(); ++i) {
     for (const int flip : {0x01, 0x80, 0xFF}) {
       SCOPED_TRACE(i);
-      std::string damaged = framed.bytes;
-      damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      const FileCheck check = check_events_file(write(damaged));
+      const FileCheck check = check_events_file(write(flipped(framed.bytes, i, flip)));
       EXPECT_EQ(check.records, whole_before(framed, i));
       EXPECT_EQ(check.end, i < check.bytes + kRecordHeader ? ReadEnd::kBadLength : ReadEnd::kBadPayload);
     }
@@ -88,9 +86,7 @@ TEST_F(EventReaderTest, StopsBeforeAFlippedByteWhereverItIs) {
 
 TEST_F(EventReaderTest, GoesOnAfterADamagedPayloadIfAsked) {
   const Framed framed = frame(payloads());
-  std::string damaged = framed.bytes;
-  damaged[framed.ends[1] + kRecordHeader] ^= 1;
-  EventReader reader(write(damaged));
+  EventReader reader(write(flipped(framed.bytes, framed.ends[1] + kRecordHeader)));
   EXPECT_EQ(reader.next(), "first");
   EXPECT_EQ(reader.next(), "");
   EXPECT_FALSE(reader.next());
@@ -102,9 +98,7 @@ TEST_F(EventReaderTest, GoesOnAfterADamagedPayloadIfAsked) {
 
 TEST_F(EventReaderTest, NeverGoesOnAfterADamagedLength) {
   const Framed framed = frame(payloads());
-  std::string damaged = framed.bytes;
-  damaged[framed.ends[0]] ^= 1;
-  EventReader reader(write(damaged));
+  EventReader reader(write(flipped(framed.bytes, framed.ends[0])));
   EXPECT_EQ(reader.next(), "first");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(reader.next());
   EXPECT_FALSE(reader.skip_record());

@@ -22,9 +22,8 @@ class FsckAndExport : public ProgramFolder {
   }
 
   void damage() const {
-    std::string bytes = read_file(events_);
-    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x40);
-    std::ofstream(events_, std::ios::binary) << bytes;
+    const std::string bytes = read_file(events_);
+    tbwriter::spill(events_, flipped(bytes, bytes.size() / 2, 0x40));
   }
 
   std::filesystem::path events_;

@@ -127,10 +127,7 @@ TEST_F(Export, LeavesOutAndReportsADamagedRecord) {
   write("r", {scalar("a", 1, 0), scalar("a", 2, 1), scalar("a", 3, 2)});
   EXPECT_THAT(read_logdir(directory_.path()).damage, IsEmpty());
   const std::string whole = read_file(path("r"));
-  std::string bytes = whole;
-  char& last = bytes[bytes.size() - 5];  // of the last payload; a checksum of 4 bytes follows
-  last = static_cast<char>(last ^ 1);
-  tbwriter::spill(path("r"), bytes);
+  tbwriter::spill(path("r"), flipped(whole, whole.size() - 5));  // in the last payload, before its checksum
   const ExportedLogdir logdir = read_logdir(directory_.path());
   EXPECT_EQ(logdir.runs.at(0).scalars.at(0).points.size(), 2u);
   EXPECT_THAT(logdir.damage, ElementsAre(HasSubstr("1 damaged records left out")));

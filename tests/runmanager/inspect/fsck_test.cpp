@@ -111,9 +111,7 @@ TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {
   ASSERT_EQ(offsets.back(), whole.size());
   for (std::size_t at = 0; at < whole.size(); at += at < 200 ? 1 : 97) {
     SCOPED_TRACE(at);
-    std::string bytes = whole;
-    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
-    tbwriter::spill(events(), bytes);
+    tbwriter::spill(events(), flipped(whole, at, 0x10));
     std::size_t record = 0;
     while (offsets[record + 1] <= at) ++record;
     const FsckReport report = check_directory(events().parent_path());
@@ -164,10 +162,8 @@ TEST_F(Fsck, FindsEveryFileThatIsMissingCutOrHasAFlippedBit) {
     SCOPED_TRACE(path);
     const std::string whole = read_file(path);
     for (std::size_t at = first; at + 1 < whole.size(); at += 5) {  // the last line break may be anything
-      std::string bytes = whole;
-      bytes[at] = static_cast<char>(bytes[at] ^ 1 << at % 7);
-      tbwriter::spill(path, bytes);
-      EXPECT_NE(check().damaged(), 0u) << at << ": \"" << bytes.substr(at, 20) << "\"";
+      tbwriter::spill(path, flipped(whole, at, 1 << at % 7));
+      EXPECT_NE(check().damaged(), 0u) << at << ": \"" << whole.substr(at, 20) << "\"";
     }
     if (missing != nullptr) {
       for (const std::size_t size : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {

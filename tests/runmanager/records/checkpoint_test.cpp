@@ -107,9 +107,8 @@ TEST_F(CheckpointFile, KeepsTheEpochBeforeTrainingApart) {
   EXPECT_EQ(read.record.untrained.value()["validation_loss"], 2.5);
   EXPECT_EQ(read.record.epochs.size(), 1u);
   EXPECT_EQ(whole_checkpoint_epoch(directory_ / "none"), std::nullopt);
-  std::string damaged = read_file(directory_ / "file");
-  damaged.back() = static_cast<char>(damaged.back() ^ 1);
-  tbwriter::spill(directory_ / "file", damaged);
+  const std::string whole = read_file(directory_ / "file");
+  tbwriter::spill(directory_ / "file", flipped(whole, whole.size() - 1));
   EXPECT_EQ(whole_checkpoint_epoch(directory_ / "file"), std::nullopt);
   EXPECT_THAT(message_of<DataError>([&] { load_weights(directory_ / "file", network_); }),
               HasSubstr("file: is damaged: its checksum is not that of its content"));
@@ -124,11 +123,9 @@ TEST_F(CheckpointFile, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
       tbwriter::spill(directory_ / "bad", good.substr(0, i));
       EXPECT_THROW(read_checkpoint(directory_ / "bad", network), DataError) << "cut at " << i;
     }
-    std::string flipped = good;
-    flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
-    tbwriter::spill(directory_ / "bad", flipped);
+    tbwriter::spill(directory_ / "bad", flipped(good, i, 1 << i % 8));
     EXPECT_THROW(read_checkpoint_record(directory_ / "bad"), DataError)
-        << flipped.substr(i - std::min<std::size_t>(i, 20), 40);
+        << "at " << i << " after " << good.substr(i - std::min<std::size_t>(i, 20), 20);
   }
 }
 

@@ -351,8 +351,7 @@ TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
   EXPECT_NO_THROW(parse_run_record(json_text(to_json(run)), "run.json")) << "older versions wrote none";
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {  // the line break at the end may be anything
     for (int bit = 0; bit < 8; ++bit) {
-      std::string damaged = text;
-      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      const std::string damaged = flipped(text, i, 1 << bit);
       EXPECT_THAT(test::message_of<DataError>([&] { parse_run_record(damaged, "there/run.json"); }),
                   HasSubstr("there/run.json"))
           << "bit " << bit << " at " << i;

@@ -243,9 +243,7 @@ TEST_F(PopulationSearch, FsckChecksTheStartOfACopy) {
   EXPECT_EQ(check_directory(sweep.directory).damaged(), 0u);
   const auto damage = [&] { return fsck_text(check_directory(sweep.directory)); };
   const std::string whole = read_file(start);
-  std::string flipped = whole;
-  flipped.back() ^= 1;
-  write_file_atomically(start, flipped);
+  write_file_atomically(start, flipped(whole, whole.size() - 1));
   EXPECT_THAT(damage(), HasSubstr("damaged  " + sweep.runs[4].name + "/start.safetensors\n"));
   fs::remove(start);
   fs::copy_file(sweep.directory / sweep.runs[5].name / "start.safetensors", start);
