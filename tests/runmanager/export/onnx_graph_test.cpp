@@ -1,7 +1,7 @@
 // The graph of an exported network: its operators, their order and attributes, and its arrays.
 #include "runmanager/export/onnx_graph.h"
 
-#include "tests/support/test.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep::onnx_graph_test {
 
@@ -67,8 +67,7 @@ std::vector<float> values(const onnx_format::TensorProto& tensor) {
 TEST(OnnxGraph, NormalisesItsInput) {
   SampleFormat format = format_of({3, 4, 4}, true);
   format.transform = {{0.1f, 0.2f, 0.3f}, {0.5f, 0.6f, 0.7f}};
-  const GraphProto graph =
-      graph_of({{"flat", "flatten", {}}, {"out", "linear", {{"out_features", std::int64_t{2}}}}}, format);
+  const GraphProto graph = graph_of({test::flatten("flat"), test::linear("out", 2)}, format);
   EXPECT_THAT(operators(graph), ElementsAre("Div", "Sub", "Div", "Flatten", "Gemm"));
   EXPECT_THAT(values(*array(graph, graph.node(0).input(1))), ElementsAre(255));
   EXPECT_THAT(array(graph, graph.node(1).input(1))->dims(), ElementsAre(3, 1, 1));
@@ -81,18 +80,16 @@ TEST(OnnxGraph, NormalisesItsInput) {
 }
 
 TEST(OnnxGraph, HasALayersArguments) {
-  const GraphProto graph = graph_of({{"conv",
-                                      "conv2d",
-                                      {{"out_channels", std::int64_t{4}},
-                                       {"kernel_size", Pair{3, 2}},
-                                       {"stride", Pair{2, 1}},
-                                       {"padding", Pair{1, 0}},
-                                       {"dilation", Pair{1, 2}},
-                                       {"groups", std::int64_t{2}},
-                                       {"bias", false}}},
-                                     {"pool", "avg_pool2d", {{"kernel_size", Pair{2, 2}}}},
-                                     {"drop", "dropout", {}},
-                                     {"flat", "flatten", {}}},
+  const Arguments arguments = {{"out_channels", std::int64_t{4}},
+                               {"kernel_size", Pair{3, 2}},
+                               {"stride", Pair{2, 1}},
+                               {"padding", Pair{1, 0}},
+                               {"dilation", Pair{1, 2}},
+                               {"groups", std::int64_t{2}},
+                               {"bias", false}};
+  const GraphProto graph = graph_of({test::layer("conv", "conv2d", arguments),
+                                     test::layer("pool", "avg_pool2d", {{"kernel_size", Pair{2, 2}}}),
+                                     test::layer("drop", "dropout"), test::flatten("flat")},
                                     format_of({2, 9, 9}, false));
   EXPECT_THAT(operators(graph), ElementsAre("Conv", "AveragePool", "Flatten"));
   const NodeProto& conv = graph.node(0);

@@ -9,17 +9,13 @@
 #include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/record.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep::checkpoint_test {
 
 NetworkSpec spec(bool batch_norm) {
-  NetworkSpec network;
-  network.name = "net";
-  network.layers = {
-      {"conv", "conv2d", {{"out_channels", std::int64_t{2}}, {"kernel_size", std::int64_t{1}}}}};
-  if (batch_norm) network.layers.push_back({"norm", "batch_norm2d", {}});
-  network.layers.push_back({"flatten", "flatten", {}});
-  network.layers.push_back({"out", "linear", {{"out_features", std::int64_t{3}}}});
+  NetworkSpec network{"net", {test::conv("conv", 2, 1), test::flatten("flatten"), test::linear("out", 3)}};
+  if (batch_norm) network.layers.insert(network.layers.begin() + 1, test::norm("norm"));
   return network;
 }
 
@@ -155,12 +151,8 @@ TEST_F(CheckpointFile, HasExactlyTheTensorsOfItsNetwork) {
   Checkpoint checkpoint = some_checkpoint(network_);
   write(directory_ / "c", network_, checkpoint);
   // As many values in another shape, and the optimizer's arrays of another network_.
-  const Network other(
-      {"net",
-       {{"conv", "conv2d", {{"out_channels", std::int64_t{1}}, {"kernel_size", std::int64_t{1}}}},
-        {"flatten", "flatten"},
-        {"more", "linear", {{"out_features", std::int64_t{3}}}}}},
-      {1, 4, 4});
+  const Network other({"net", {test::conv("conv", 1, 1), test::flatten("flatten"), test::linear("more", 3)}},
+                      {1, 4, 4});
   const std::string message = test::message_of<DataError>([&] { read_checkpoint(directory_ / "c", other); });
   for (const char* part :
        {"wrong shape: conv.weight is [2, 1, 1, 1], the network's is [1, 1, 1, 1]",

@@ -4,44 +4,38 @@
 #include <fmt/ranges.h>
 
 #include "tests/support/growth.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep::network_graph_test {
 
 using tbwriter::GraphAttribute, tbwriter::GraphNode, tbwriter::GraphShape;
 
-const GraphNode& node(const tbwriter::Graph& graph, const std::string& name) {
-  const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                               [&](const GraphNode& n) { return n.name == name; });
-  if (at == graph.nodes.end()) throw std::runtime_error("no node " + name);
+// The one of this name.
+template <typename T>
+const T& find(const std::vector<T>& all, std::string T::*member, const std::string& name) {
+  const auto at = std::ranges::find(all, name, member);
+  if (at == all.end()) throw std::runtime_error("there is no " + name);
   return *at;
 }
 
+const GraphNode& node(const tbwriter::Graph& graph, const std::string& name) {
+  return find(graph.nodes, &GraphNode::name, name);
+}
+
 Network small_cnn(const std::string& name = "cnn") {
-  return Network({name,
-                  {{"conv1",
-                    "conv2d",
-                    {{"out_channels", std::int64_t{6}}, {"kernel_size", std::array<std::int64_t, 2>{5, 5}}}},
-                   {"relu1", "relu", {}},
-                   {"flatten", "flatten", {}},
-                   {"out", "linear", {{"out_features", std::int64_t{10}}}}}},
-                 {1, 28, 28});
+  return Network(
+      {name,
+       {test::conv("conv1", 6, 5), test::relu("relu1"), test::flatten("flatten"), test::linear("out", 10)}},
+      {1, 28, 28});
 }
 
 Network nested(const std::string& inner = "conv1", const std::string& other = "bn1") {
-  const auto conv = [](const std::string& name, std::int64_t channels) {
-    return LayerSpec{
-        name, "conv2d", {{"out_channels", channels}, {"kernel_size", std::array<std::int64_t, 2>{1, 1}}}};
-  };
-  return Network({"net",
-                  {{"block1",
-                    "residual",
-                    {},
-                    {conv(inner, 3), {other, "batch_norm2d"}},
-                    {{"0", "sequential", {}, {conv("conv", 3)}}}},
-                   {"block2", "residual", {}, {{"relu", "relu"}}},
-                   {"flatten", "flatten"},
-                   {"out", "linear", {{"out_features", std::int64_t{10}}}}}},
-                 {1, 4, 4});
+  const LayerSpec shortcut{"0", "sequential", {}, {test::conv("conv", 3, 1)}};
+  return Network(
+      {"net",
+       {test::residual("block1", {test::conv(inner, 3, 1), test::norm(other)}, {shortcut}),
+        test::residual("block2", {test::relu("relu")}), test::flatten("flatten"), test::linear("out", 10)}},
+      {1, 4, 4});
 }
 
 // "conv1/Conv2d: Conv2d(images, conv1/weight) -> [-1, 6, 24, 24] bias=true …"
@@ -122,10 +116,7 @@ TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
 
 const tbwriter::NodeProfile& profile_of(const std::vector<tbwriter::NodeProfile>& nodes,
                                         const std::string& name) {
-  const auto at = std::find_if(nodes.begin(), nodes.end(),
-                               [&](const tbwriter::NodeProfile& n) { return n.node == name; });
-  if (at == nodes.end()) throw std::runtime_error("no profile of " + name);
-  return *at;
+  return find(nodes, &tbwriter::NodeProfile::node, name);
 }
 
 TEST(NetworkProfile, NamesNodesOfTheGraphWithTimeMemoryAndKnownShapes) {
@@ -168,9 +159,7 @@ TEST(NetworkGraph, NamesTheDeviceOnEveryNode) {
 
 TEST(NetworkGraph, HasUniqueNamesAndInputsThatExistWhateverTheLayersAreCalled) {
   for (const char* layer : {"images", "labels", "loss", "x:0 ^y"}) {
-    const Network network(
-        {"net", {{"flatten", "flatten", {}}, {layer, "linear", {{"out_features", std::int64_t{2}}}}}},
-        {1, 2, 2});
+    const Network network({"net", {test::flatten("flatten"), test::linear(layer, 2)}}, {1, 2, 2});
     const tbwriter::Graph graph = network_graph(network, {});
     std::set<std::string> names;
     for (const GraphNode& n : graph.nodes) {
@@ -211,9 +200,8 @@ TEST(NetworkProfile, FindsTheNodesOfInnerLayersAndSums) {
 
 TEST(NetworkGraph, TakesLinearTimeForManyLayers) {
   const auto draw = [](std::size_t count) {
-    NetworkSpec spec{"net", {{"0", "flatten", {}}, {"1", "linear", {{"out_features", std::int64_t{1}}}}}};
-    while (spec.layers.size() < count)
-      spec.layers.push_back({std::to_string(spec.layers.size()), "relu", {}});
+    NetworkSpec spec{"net", {test::flatten("0"), test::linear("1", 1)}};
+    while (spec.layers.size() < count) spec.layers.push_back(test::relu(std::to_string(spec.layers.size())));
     const Network network(std::move(spec), {1, 2, 2});
     std::vector<LayerProfile> layers;
     for (const Layer& layer : network.layers()) layers.push_back({layer.name, 0.001, 16});

@@ -3,6 +3,7 @@
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/text_tables.h"
 #include "tests/support/run_world.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep::run_log_test {
 
@@ -101,13 +102,8 @@ TEST(DataTable, IsNothingWithoutData) {
 }
 
 TEST(NetworkTable, HasARowPerLayerAndTheSums) {
-  NetworkSpec spec;
-  spec.layers = {{.name = "conv1",
-                  .type = "conv2d",
-                  .arguments = {{"out_channels", std::int64_t{6}}, {"kernel_size", std::int64_t{5}}}},
-                 {.name = "relu1", .type = "relu"},
-                 {.name = "flat", .type = "flatten"},
-                 {.name = "out", .type = "linear", .arguments = {{"out_features", std::int64_t{10}}}}};
+  const NetworkSpec spec{
+      "", {test::conv("conv1", 6, 5), test::relu("relu1"), test::flatten("flat"), test::linear("out", 10)}};
   // conv1: 6·(25 + 1) = 156 parameters, 2·25·6·24·24 = 172,800 operations; out: 3,456·10 + 10 = 34,570
   // parameters, 2·34,560 = 69,120 operations.
   const auto lines = lines_of(network_table(Network(spec, {1, 28, 28})));
