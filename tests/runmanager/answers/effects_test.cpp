@@ -6,6 +6,12 @@ namespace sweep::effects_test {
 
 using ::testing::_;
 
+RunRecord measured(Params params, const std::string& metric, double value) {
+  RunRecord run = testing::made_run(std::move(params), "cpu", 1).record;
+  run.metrics[metric] = value;
+  return run;
+}
+
 // A 3 x 2 x 2 grid with two repeats: value = sin(n^2) + effects of a and b, with n the number of the run. The
 // same table was given to statsmodels, anova_lm(ols("v ~ C(a) * C(b) * C(c)", table).fit(), typ=2).
 std::vector<RunRecord> grid(std::int64_t repeats) {
@@ -16,11 +22,8 @@ std::vector<RunRecord> grid(std::int64_t repeats) {
       for (const auto& [c, of_c] : {std::pair("u", 0.0), {"v", 0.1}}) {
         for (std::int64_t repeat = 0; repeat < 2; ++repeat, ++n) {
           const double value = std::sin(n * n) + of_a + of_b + of_c;
-          if (repeat >= repeats) continue;
-          RunRecord run =
-              testing::made_run({{"a", a}, {"b", b}, {"c", c}, {"repeat", repeat}}, "cpu", 1).record;
-          run.metrics["score"] = value;
-          runs.push_back(run);
+          if (repeat < repeats)
+            runs.push_back(measured({{"a", a}, {"b", b}, {"c", c}, {"repeat", repeat}}, "score", value));
         }
       }
     }
@@ -136,13 +139,9 @@ TEST(Effects, OfASingleSettingWithoutRepeatsHaveNoTest) {
 
 TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
   std::vector<RunRecord> runs;
-  for (const double lr : {0.1, 0.01, 0.001}) {
-    for (const std::int64_t workers : {0, 1, 2}) {
-      RunRecord run = testing::made_run({{"lr", lr}, {"num_workers", workers}}, "cpu", 1).record;
-      run.metrics["test_accuracy"] = 0.1 + lr / 3;
-      runs.push_back(run);
-    }
-  }
+  for (const double lr : {0.1, 0.01, 0.001})
+    for (const std::int64_t workers : {0, 1, 2})
+      runs.push_back(measured({{"lr", lr}, {"num_workers", workers}}, "test_accuracy", 0.1 + lr / 3));
   const Effects effects = effects_of(runs, "test_accuracy");
   EXPECT_EQ(effects.effects[1].sum_squares, 0);
   EXPECT_EQ(answer_of(effects, {TableFormat::kJson, false}).json["effects"][1]["best"], nullptr);
@@ -152,10 +151,8 @@ TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
 
 TEST(Effects, AreNotRoundedByARunThatDiverged) {
   std::vector<RunRecord> runs;
-  for (const auto& [lr, r2] : {std::pair(10.0, -1e20), {0.1, 0.85}, {0.01, 0.9}}) {
-    runs.push_back(testing::made_run({{"lr", lr}}, "cpu", 1).record);
-    runs.back().metrics["r2"] = r2;
-  }
+  for (const auto& [lr, r2] : {std::pair(10.0, -1e20), {0.1, 0.85}, {0.01, 0.9}})
+    runs.push_back(measured({{"lr", lr}}, "r2", r2));
   const Effect effect = effects_of(runs, "r2").effects.at(0);
   EXPECT_EQ(effect.levels[0].metric.mean, -1e20);
   EXPECT_NEAR(effect.levels[1].metric.mean, 0.85, 1e-12);
@@ -246,10 +243,8 @@ TEST(Effects, TheFrontHasWhatNoOtherRunBeatsInBothTimeAndMetric) {
   const std::pair<double, double> time_and_accuracy[] = {{5, 0.9}, {3, 0.8}, {4, 0.7}, {3, 0.85}, {9, 0.9}};
   double lr = 0;
   for (const auto& [time, accuracy] : time_and_accuracy) {
-    RunRecord run = testing::made_run({{"lr", lr += 0.1}}, "cpu", 1).record;
-    run.run_seconds = time;
-    run.metrics["test_accuracy"] = accuracy;
-    runs.push_back(run);
+    runs.push_back(measured({{"lr", lr += 0.1}}, "test_accuracy", accuracy));
+    runs.back().run_seconds = time;
   }
   const Effects effects = effects_of(runs, "test_accuracy");
   ASSERT_EQ(effects.front.size(), 2u);

@@ -22,8 +22,6 @@ class FakeSlurm {
 
   /// The lines that squeue has, "4711|0|RUNNING|None".
   void set_queue(const std::string& lines) const { folder_.write("queue", lines); }
-  /// The lines that squeue --me has, "4711|sweep-0123".
-  void set_comments(const std::string& lines) const { folder_.write("comments", lines); }
   void set_max_array_size(int size) const { folder_.write("size", std::to_string(size)); }
   /// From now on `program` ends with 1 and says `text`; with an empty text it works again.
   void fail(const std::string& program, const std::string& text) const {
