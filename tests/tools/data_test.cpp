@@ -101,11 +101,8 @@ TEST_F(Data, DescribesATableOfNumbers) {
 
 TEST_F(Data, PrintsItsTablesForProgramsAndPapers) {
   folder_.write("table.csv", "a,class\n1,x\n2,y\n3,x\n4,y\n");
-  const std::vector<std::string> words = {"data", "table.csv", "label=class", "--format"};
   const auto as = [&](const char* format) {
-    std::vector<std::string> all = words;
-    all.emplace_back(format);
-    return run(all).out;
+    return run({"data", "table.csv", "label=class", "--format", format}).out;
   };
   EXPECT_EQ(as("csv"), "class,train\nx,2\ny,2\nall,4\n");
   EXPECT_EQ(as("markdown"), "| class | train |\n| --- | --- |\n| x | 2 |\n| y | 2 |\n| all | 4 |\n");
