@@ -15,10 +15,10 @@ Json search_by(const std::string& method) {
 }
 
 const Json kRates = {{"lr", {{"log_uniform", {0.0001, 0.5}}}}, {"batch_size", {10, 20, 40}}};
+const Json kFourRates = {{"lr", {0.0001, 0.001, 0.01, 0.1}}};
 
-TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnes) {
-  write({{"method", "halving"}, {"reduction", 2}},
-        {{"lr", {0.0001, 0.001, 0.01, 0.1}}, {"batch_size", {10, 20}}});
+TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnesWithTheReason) {
+  write(search_by("halving"), {{"lr", kFourRates.at("lr")}, {"batch_size", {10, 20}}});
   const SweepOutcome sweep = run("runs");
   ASSERT_EQ(sweep.exit_code, 0);
   ASSERT_EQ(sweep.runs.size(), 8U);
@@ -33,13 +33,23 @@ TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnes) {
   EXPECT_THAT(out_.str(), HasSubstr("★ lowest validation loss: "));
   EXPECT_THAT(out_.str(), HasSubstr(told_.substr(name, told_.find('\n', name) - name) + "\n"))
       << "the same run";
+  EXPECT_THAT(out_.str(), HasSubstr("pruned"));
+  EXPECT_THAT(read_file(sweep.directory / "results.csv"), HasSubstr(",pruned,1,"));
+  for (const RunRecord& run : sweep.runs) {
+    if (run.status != RunStatus::kPruned) continue;
+    EXPECT_EQ(run.error, run.epochs.size() == 1 ? "not among the best 4 of 8 after epoch 1"
+                                                : "not among the best 2 of 4 after epoch 2");
+    // Not also that it waited.
+    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(sweep.directory / run.name), "status").size(), 1u);
+  }
 }
 
-// What goes on has the bits of a run that nobody has ever ended.
+// What goes on has the bits of a run that nobody has ever ended: trials of the search, and in a grid
+// afterwards also those that it has ended.
 TEST_F(Search, ATrialThatGoesOnIsTheSameAsOneThatNeverPaused) {
-  write({{"method", "halving"}, {"reduction", 2}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
-  const Outcome halving = outcome_of(run("halving"));
-  write({{"method", "grid"}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  write(search_by("halving"), kFourRates);
+  const Outcome halving = outcome_of(run("runs"));
+  write(search_by("grid"), kFourRates);
   const Outcome grid = outcome_of(run("grid"));
   std::size_t completed = 0;
   for (const auto& [name, end] : halving.ends) {
@@ -52,15 +62,9 @@ TEST_F(Search, ATrialThatGoesOnIsTheSameAsOneThatNeverPaused) {
     EXPECT_TRUE(test::same_bytes(halving.weights.at(name), grid.weights.at(name)));
   }
   EXPECT_EQ(completed, 1U);
-}
-
-TEST_F(Search, AGridAfterwardsTakesTheEndedOnesOn) {
-  write({{"method", "halving"}, {"reduction", 2}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
-  run("runs");
-  write({{"method", "grid"}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
   const SweepOutcome after = run("runs");
   EXPECT_EQ(count(after, RunStatus::kCompleted), 4U);
-  expect_same(outcome_of(after), outcome_of(run("fresh")));
+  expect_same(outcome_of(after), grid);
 }
 
 // In workers, which have nothing but the record of a run.
@@ -255,22 +259,9 @@ TEST_F(Search, ATrialThatCannotBeTrainedCountsAsFailed) {
   EXPECT_GT(count(sweep, RunStatus::kFailed), 0U);
 }
 
-TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {
-  write({{"method", "halving"}, {"reduction", 4}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
-  const SweepOutcome sweep = run("runs");
-  EXPECT_THAT(out_.str(), HasSubstr("pruned"));
-  for (const RunRecord& run : sweep.runs) {
-    if (run.status != RunStatus::kPruned) continue;
-    EXPECT_EQ(run.error, "not among the best 1 of 4 after epoch 1");
-    // Not also that it waited.
-    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(sweep.directory / run.name), "status").size(), 1u);
-  }
-  EXPECT_THAT(read_file(sweep.directory / "results.csv"), HasSubstr(",pruned,1,"));
-}
-
 // One that was killed when it had pruned the new run.
 TEST_F(Search, RemovesTheOldDirectoryOfATrialWhoseStartWasKilled) {
-  write({{"method", "halving"}, {"reduction", 4}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  write(search_by("halving"), kFourRates);
   const SweepOutcome sweep = run("runs");
   const auto pruned = std::ranges::find(sweep.runs, RunStatus::kPruned, &RunRecord::status);
   ASSERT_NE(pruned, sweep.runs.end());
