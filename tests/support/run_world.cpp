@@ -92,12 +92,13 @@ RunConfig small_run(std::size_t index, double lr, const std::string& device) {
   return run;
 }
 
-Sweep small_sweep() {
+Sweep small_sweep(std::size_t runs) {
   Sweep sweep;
   sweep.name = "small";
   sweep.file = "small.json";
   sweep.keys = {"lr", "device"};
   sweep.runs = {small_run(0, 0.5), small_run(1, 0.25)};
+  sweep.runs.resize(runs);
   sweep.resolved = {{"name", "small"}, {"epochs", 2}};
   return sweep;
 }

@@ -63,8 +63,8 @@ NetworkSpec small_network();
 /// A run of 2 epochs of 4 batches on the CPU.
 RunConfig small_run(std::size_t index, double lr, const std::string& device = "cpu");
 
-/// Two such runs, lr 0.5 and 0.25.
-Sweep small_sweep();
+/// Two such runs, lr 0.5 and 0.25, or the first alone.
+Sweep small_sweep(std::size_t runs = 2);
 inline constexpr const char *kFirst = "lr=0.5,device=cpu", *kSecond = "lr=0.25,device=cpu";  // its runs
 
 /// Everything that run_sweep() uses from outside. The device "cuda" is unavailable: "there is none here".

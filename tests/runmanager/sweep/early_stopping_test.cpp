@@ -38,8 +38,7 @@ TEST_F(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
 }
 
 TEST_F(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndContinuesARunWithoutIt) {
-  Sweep sweep = small_sweep();
-  sweep.runs.resize(1);
+  Sweep sweep = small_sweep(1);
   run(sweep);
   sweep.runs[0].evaluate_first = true;
   sweep.runs[0].epochs = 3;  // continues without
@@ -189,8 +188,7 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
 }
 
 TEST_F(RestoreBest, RefusesTheFileOfAnotherEpoch) {
-  Sweep sweep = small_sweep();
-  sweep.runs.resize(1);
+  Sweep sweep = small_sweep(1);
   run(sweep);
   const fs::path other = directory.path() / "other.safetensors";
   fs::copy_file(path(kFirst) / "checkpoint.safetensors", other);

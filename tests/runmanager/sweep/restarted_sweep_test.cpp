@@ -275,8 +275,7 @@ TEST_F(FinishedSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
 }
 
 TEST_F(RestartedSweep, GivesRepeatsOtherWeightsAndTheFirstTheSeedsOwn) {
-  Sweep sweep = small_sweep();
-  sweep.runs.resize(1);
+  Sweep sweep = small_sweep(1);
   run(sweep);
   const auto first = training.first_parameters;
   EXPECT_EQ(first, initial_parameters(Network(small_network(), {1, 4, 4}), 7));

@@ -137,8 +137,7 @@ TEST_F(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
   for (const auto& [diverge, error, good_epochs] : cases) {
     World world;
     diverge(world.training);
-    Sweep sweep = small_sweep();
-    sweep.runs.resize(1);
+    Sweep sweep = small_sweep(1);
     const SweepOutcome outcome = world.run(sweep);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);

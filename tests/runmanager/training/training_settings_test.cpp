@@ -12,8 +12,7 @@ namespace sweep::training_settings_test {
 class TrainingSettings : public ::testing::Test, protected World {};
 
 Sweep one_run(const std::function<void(RunConfig&)>& change) {
-  Sweep sweep = small_sweep();
-  sweep.runs.resize(1);
+  Sweep sweep = small_sweep(1);
   change(sweep.runs[0]);
   return sweep;
 }
