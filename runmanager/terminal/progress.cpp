@@ -35,12 +35,15 @@ Progress::Progress(std::function<double()> clock, const std::string& sweep, std:
 LiveRun& Progress::active_run(std::size_t number) {
   const auto [run, is_new] = state_.active.try_emplace(number, LiveRun{.number = number});
   // A run that had ended goes on: it does not count as finished any more.
-  if (is_new) forget_end(number);
+  if (is_new) set_end(number, {.work = ended_[number].work});
   return run->second;
 }
 
 void Progress::start_run(std::size_t number, const RunRecord& run) {
-  active_run(number) = {.number = number, .name = run.name, .params = run.params, .phase = "start"};
+  LiveRun& live = active_run(number);
+  // Another attempt.
+  if (live.has_begun) set_end(number, {.work = live.fraction() * live.work()});
+  live = {.number = number, .name = run.name, .params = run.params, .phase = "start"};
   show_change(clock_());
 }
 
@@ -59,6 +62,7 @@ void Progress::take(LiveRun& run, Meter& meter, const RunPlan& plan) {
          .finished_epochs = plan.trained_epochs,
          .batches = plan.batches,
          .samples = plan.samples};
+  set_end(run.number, {});
   const double now = clock_();
   meter = {.start = now, .phase = "start", .phase_since = now, .has_classes = plan.has_classes};
   show_begin(run);
@@ -109,30 +113,25 @@ void Progress::take(LiveRun& run, Meter& meter, const EpochRecord& epoch) {
   show_change(clock_());
 }
 
-// As if the run had not ended.
-void Progress::forget_end(std::size_t number) {
-  const auto end = ended_.find(number);
-  if (end == ended_.end()) return;
-  if (end->second.status) --state_.ended[*end->second.status];
-  state_.ended_work -= end->second.work;
-  ended_.erase(end);
+void Progress::set_end(std::size_t number, const End& end) {
+  const End before = std::exchange(ended_[number], end);
+  if (before.status) --state_.ended[*before.status];
+  if (end.status) ++state_.ended[*end.status];
+  state_.ended_work += end.work - before.work;
 }
 
 void Progress::leave_run(std::size_t number, std::optional<RunStatus> status) {
-  double work = 0;
-  if (const auto end = ended_.find(number); end != ended_.end()) work = end->second.work;
-  forget_end(number);
+  double work = ended_[number].work;
   // For the time left, a run that ended early counts as all of its work. What a search trains of those that
   // it ends is known.
   if (const auto active = state_.active.find(number); active != state_.active.end()) {
     const LiveRun& live = active->second;
-    work = status && status != RunStatus::kPruned ? live.work() : live.fraction() * live.work();
+    if (live.has_begun)
+      work = status && status != RunStatus::kPruned ? live.work() : live.fraction() * live.work();
     state_.active.erase(active);
     meters_.erase(number);
   }
-  ended_[number] = {status, work};
-  if (status) ++state_.ended[*status];
-  state_.ended_work += work;
+  set_end(number, {status, work});
 }
 
 void Progress::end_run(std::size_t number, const RunRecord& run) {
@@ -164,9 +163,7 @@ void Progress::keep_runs(std::size_t count) {
 }
 
 void Progress::know_work(std::size_t number, double work, bool is_earlier) {
-  forget_end(number);
-  ended_[number] = {std::nullopt, work};
-  state_.ended_work += work;
+  set_end(number, {.work = work});
   if (is_earlier) state_.earlier_work += work;
 }
 

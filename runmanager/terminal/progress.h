@@ -79,9 +79,10 @@ class Progress {
     double batches = 0, samples = 0, seconds = 0;
     std::optional<double> trains_since = {};  // not yet part of `seconds`; none while it does not train
   };
+  // What is counted of a run that is not trained, or has not told yet how far it is.
   struct End {
-    std::optional<RunStatus> status;  // none: it has paused
-    double work = 0;                  // counted in LiveSweep::ended_work
+    std::optional<RunStatus> status = {};  // none: it has paused, or begins
+    double work = 0;                       // in LiveSweep::ended_work
   };
   LiveRun& active_run(std::size_t number);
   void take(LiveRun& run, Meter& meter, const RunPlan& plan);
@@ -90,7 +91,7 @@ class Progress {
   void take(LiveRun& run, Meter& meter, const EpochRecord& epoch);
   void take(LiveRun&, Meter&, const auto&) {}  // end_run() tells of the ends.
   void leave_run(std::size_t number, std::optional<RunStatus> status);
-  void forget_end(std::size_t number);
+  void set_end(std::size_t number, const End& end);
 
   std::function<double()> clock_;
   double start_;  // by clock_

@@ -85,6 +85,21 @@ TEST_F(ProgressState, ARunThatPausesIsNotFinishedButItsWorkIsDone) {
   EXPECT_EQ(state().fraction(), 0.5);
 }
 
+TEST_F(ProgressState, CountsWhatIsKnownOfARunUntilItTellsHowFarItIs) {
+  progress.know_work(1, 100, true);
+  progress.start_run(1, {});
+  EXPECT_EQ(state().fraction(), 0.25);
+  begin(1, 4, 2);
+  EXPECT_EQ(state().fraction(), 0.5);
+  progress.start_run(1, {});
+  EXPECT_EQ(state().fraction(), 0.5) << "another attempt";
+  begin(1, 4);
+  EXPECT_EQ(state().fraction(), 0);
+  progress.start_run(2, {});
+  end(2, RunStatus::kFailed);
+  EXPECT_EQ(state().fraction(), 0) << "that had not begun";
+}
+
 TEST_F(ProgressState, EstimatesTheTimeLeftByWhatThisStartDoes) {
   progress.know_work(1, 200, true);
   progress.know_work(2, 50, true);
