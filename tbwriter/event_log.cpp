@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "core/base/threads.h"
 #include "tbwriter/record.h"
 
@@ -242,8 +243,8 @@ void EventLog::fail(const std::string& message) {
 void EventLog::throw_failure() const {
   if (out_of_memory_) throw std::bad_alloc();
   const std::uint64_t missing = appended_events_ - written_events_ + refused_events_;
-  const std::string text =
-      failure_ + (missing == 0 ? "" : "; " + std::to_string(missing) + " events are not in the file");
+  const std::string lost = counted(missing, "event") + (missing == 1 ? " is" : " are") + " not in the file";
+  const std::string text = failure_ + (missing == 0 ? "" : "; " + lost);
   if (removed_) throw DirectoryError(text);
   throw IoError(text);
 }
