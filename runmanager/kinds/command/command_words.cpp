@@ -45,6 +45,9 @@ std::string joined(const std::vector<std::string>& words, bool quotes) {
   return text;
 }
 
+// Without the quotes around it.
+std::string inside(const std::string& quoted) { return quoted.substr(1, quoted.size() - 2); }
+
 bool is_name(std::string_view text) {
   const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; };
   return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '_') &&
@@ -115,7 +118,10 @@ std::optional<std::string> expanded(const std::string& word, const std::vector<s
     if (for_shell) std::ranges::for_each(before, add);
     if (!for_shell) text += before;
     const auto value = name.empty() ? std::vector<std::string>() : values(name);
-    if (value) text += joined(*value, for_shell);
+    if (value && for_shell && quote == '\'')
+      text += inside(shell_quoted(joined(*value, false)));  // The text's own quotes are around it.
+    else if (value)
+      text += joined(*value, for_shell);
     drops_word = drops_word || !value;
   });
   if (drops_word && !for_shell) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include "core/base/child.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
@@ -255,6 +256,17 @@ TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
   pool.give_back(first);
   ASSERT_TRUE(pool.has_free());
   EXPECT_THAT(pool.take(), ElementsAre("a", "b"));
+}
+
+TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
+  const Params params = {{"tag", std::string("it's; false $x")}, {"lr", 0.5}};
+  const std::string text =
+      shell_text_of("printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'", params);
+  const CommandResult result = run_command({"/bin/sh", "-c", text}, [] { return true; });
+  EXPECT_EQ(result.out,
+            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
+            "python3 --tag=it's; false $x --lr=0.5/")
+      << text;
 }
 
 TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
