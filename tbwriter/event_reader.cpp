@@ -184,8 +184,10 @@ const char* describe(ReadEnd end) {
   return kTexts[static_cast<std::size_t>(end)];
 }
 
-EventReader::EventReader(const std::filesystem::path& file)
-    : name_(file.string()), stream_(open_regular_stream(file)), chunk_(kFirstChunk) {}
+EventReader::EventReader(const std::filesystem::path& file, std::uint64_t begin)
+    : name_(file.string()), stream_(open_regular_stream(file)), chunk_(kFirstChunk), position_(begin) {
+  stream_->seekg(static_cast<std::streamoff>(begin));
+}
 
 bool EventReader::read_more(std::size_t wanted) {
   buffer_.erase(0, begin_);

@@ -19,12 +19,13 @@ namespace sweep::tbwriter {
 /// "ends within a record": a phrase for messages.
 const char* describe(ReadEnd end);
 
-/// Reads one file from its beginning. Movable; not thread-safe. Holds one record in memory, up to 2 GiB, and
-/// the chunk that is being read.
+/// Reads one file. Movable; not thread-safe. Holds one record in memory, up to 2 GiB, and the chunk that is
+/// being read.
 class EventReader {
  public:
-  /// Throws DataError if the file cannot be opened, or is a pipe, a device or a directory.
-  explicit EventReader(const std::filesystem::path& file);
+  /// `begin`: where its first record begins, a position() of another reader. Throws DataError if the file
+  /// cannot be opened, or is a pipe, a device or a directory.
+  explicit EventReader(const std::filesystem::path& file, std::uint64_t begin = 0);
 
   /// Returns the payload of the next record, a serialised Event, valid until the next call; nothing if there
   /// is none, and end() says why. Throws DataError if reading fails.

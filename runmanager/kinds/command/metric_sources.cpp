@@ -21,6 +21,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_files.h"
 
@@ -153,6 +154,7 @@ void MetricSources::end_attempt() {
   output_.finish([&](std::string_view line, char end) { read_output(line, end, found); });
   read_output("", '\n', found);
   if (!found.empty() || !lines_.rest().empty()) append(found);
+  next_search_ = 0;
 }
 
 void MetricSources::read_output(std::string_view line, char end, std::string& found) {
@@ -256,6 +258,10 @@ void MetricSources::poll_events(const Use& use) {
 }
 
 void MetricSources::find_events_files() {
+  // Programs may also leave very many other files: looking at all takes at most this part of the time.
+  constexpr double kPart = 0.05;
+  const double begin = steady_seconds();
+  if (begin < next_search_) return;
   std::error_code error, ignored;
   fs::recursive_directory_iterator entries(directory_, error), end;
   for (; !error && entries != end; entries.increment(error)) {
@@ -264,11 +270,12 @@ void MetricSources::find_events_files() {
     if (name.find(kEventsMark) != std::string::npos && !is_own && entries->is_regular_file(ignored))
       events_.try_emplace(entries->path());
   }
+  next_search_ = begin + (steady_seconds() - begin) / kPart;
 }
 
 void MetricSources::read_next(const fs::path& path, EventsFile& file) const try {
   const fs::path folder = path.parent_path();
-  if (!file.reader) file.reader = std::make_unique<tbwriter::EventReader>(path);
+  if (!file.reader) file.reader = std::make_unique<tbwriter::EventReader>(path, file.read);
   while (const auto payload = file.next ? std::nullopt : file.reader->next()) {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(*payload);
     file.latest = std::max(file.latest, event.wall_time);
@@ -284,6 +291,10 @@ void MetricSources::read_next(const fs::path& path, EventsFile& file) const try 
     }
     if (!report.values.empty() && event.step >= 0) file.next = std::move(report);
   }
+  if (file.next) return;
+  // Programs may leave more files than a process may have open.
+  file.read = file.reader->position();
+  file.reader.reset();
 } catch (const DataError&) {
   // It may be complete the next time.
 }

@@ -96,8 +96,9 @@ class MetricSources {
     std::optional<MetricPattern::Match> match = {};  // in the line so far
   };
   struct EventsFile {
-    std::unique_ptr<tbwriter::EventReader> reader = {};
-    bool is_earlier = false;                // of an earlier attempt
+    std::unique_ptr<tbwriter::EventReader> reader = {};  // while something of the file is not read
+    std::uint64_t read = 0;                              // bytes of it
+    bool is_earlier = false;                             // of an earlier attempt
     double latest = 0;                      // time; clocks may be set back, and steps of a file stay in order
     std::optional<MetricReport> next = {};  // that was read, but not passed on
   };
@@ -118,6 +119,7 @@ class MetricSources {
   double looked_ = 0;         // when it was last read, in seconds since 1970
   std::string kept_;          // lines that belong into it once it is read to its end
   std::map<std::filesystem::path, EventsFile> events_;
+  double next_search_ = 0;  // for new ones
   std::map<std::string_view, std::string> problems_;
 };
 

@@ -9,6 +9,7 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "runmanager/kinds/gpu_pool.h"
+#include "runmanager/records/provenance.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/test.h"
 
@@ -163,6 +164,51 @@ TEST(ProgramEvents, AreReadInTheOrderOfTimeWithoutKeepingThem) {
   EXPECT_LT(most - before, std::size_t{4} << 20);
 }
 
+std::size_t files_below(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(ProgramEvents, OfAnyNumberOfFilesAreFollowedWithoutKeepingThemOpen) {
+  Metrics metrics;
+  const std::size_t open_before = files_below("/proc/self/fd");
+  std::vector<double> values;
+  const auto poll = [&] {
+    metrics.sources.end_attempt();  // Looks for new files, whatever it takes.
+    metrics.sources.poll_events(
+        [&](const MetricReport& report) { values.push_back(report.values[0].second); });
+  };
+  for (const int step : {1, 2, 3}) {
+    for (const char* name : {"a", "b"}) {
+      tbwriter::SummaryWriter writer(metrics.folder / name, {});
+      writer.add_scalar("loss", step, step);
+    }
+    for (const auto& file : fs::recursive_directory_iterator(metrics.folder.path())) {
+      if (step == 1 && file.is_regular_file()) fs::resize_file(file, file.file_size() - 1);
+    }
+    poll();
+  }
+  EXPECT_EQ(files_below("/proc/self/fd"), open_before);
+  EXPECT_THAT(values, ElementsAre(2, 2, 3, 3));
+}
+
+// A data set, or thousands of checkpoints.
+TEST(ProgramEvents, AreNotLookedForAllTheTimeAmongManyOtherFiles) {
+  Metrics metrics;
+  for (int i = 0; i < 3000; ++i) std::ofstream(metrics.folder / std::to_string(i)) << "";
+  const auto seconds_of = [&](int polls) {
+    const double begin = steady_seconds();
+    for (int i = 0; i < polls; ++i) metrics.sources.poll_events([](const MetricReport&) {});
+    return steady_seconds() - begin;
+  };
+  const double first = seconds_of(1);
+  EXPECT_LT(seconds_of(100), 30 * first);
+  tbwriter::SummaryWriter(metrics.folder / "late", {}).add_scalar("loss", 1, 1);
+  metrics.sources.end_attempt();
+  int found = 0;
+  metrics.sources.poll_events([&found](const MetricReport&) { ++found; });
+  EXPECT_EQ(found, 1) << "at the end";
+}
+
 TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
   EXPECT_EQ(metric_in("run/train", "epoch_loss"), "loss");
   EXPECT_EQ(metric_in("run/validation", "epoch_loss"), "validation_loss");
@@ -212,6 +258,17 @@ TEST(CommandWords, AWordWhoseParameterTheRunLacksIsLeftOutAlsoForAShell) {
             "a ; b '0.5'> && c |e ");
 }
 
+TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
+  const Params params = {{"tag", std::string("it's; false $x")}, {"lr", 0.5}};
+  const std::string text =
+      shell_text_of("printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'", params);
+  const CommandResult result = run_command({"/bin/sh", "-c", text}, [] { return true; });
+  EXPECT_EQ(result.out,
+            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
+            "python3 --tag=it's; false $x --lr=0.5/")
+      << text;
+}
+
 TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
   const Params params = {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}};
   EXPECT_THAT(words_of({"{seed}", "{flags}", "{overrides}"}, params, false, 2),
@@ -256,17 +313,6 @@ TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
   pool.give_back(first);
   ASSERT_TRUE(pool.has_free());
   EXPECT_THAT(pool.take(), ElementsAre("a", "b"));
-}
-
-TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
-  const Params params = {{"tag", std::string("it's; false $x")}, {"lr", 0.5}};
-  const std::string text =
-      shell_text_of("printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'", params);
-  const CommandResult result = run_command({"/bin/sh", "-c", text}, [] { return true; });
-  EXPECT_EQ(result.out,
-            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
-            "python3 --tag=it's; false $x --lr=0.5/")
-      << text;
 }
 
 TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
