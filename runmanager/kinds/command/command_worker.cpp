@@ -183,6 +183,7 @@ class CommandRun {
     sources_.end_attempt();
     look(true);
     history_.close();
+    sources_.restore(start.attempt, history_.reported());
     log_.end_line();
     if (const auto step = history_.take_repeated())
       log_.warn(
@@ -240,7 +241,7 @@ class CommandRun {
     const bool was_live = std::exchange(is_live_, false);
     if (was_live) {
       log_.info("starts over at step {}", step);
-      sources_.start_over(history_.take_orphans());
+      sources_.start_over(history_.reported());
     }
     watch_ = make_epoch_watch(task_.config, true);
     files_.open_events();

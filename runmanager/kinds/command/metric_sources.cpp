@@ -93,12 +93,18 @@ MetricReport parse_report(std::string_view line) {
   return report;
 }
 
-// A report as a line of kMetricsFile.
-std::string report_line(std::int64_t step, const EpochRecord& values) {
-  Json line = {{"step", step}};
-  for (const auto& [metric, value] : values.values) line[std::string(metric->key)] = json_number(value);
-  return compact_json_text(line) + "\n";
+// Reports by their steps as lines of kMetricsFile.
+std::string report_lines(const std::map<std::int64_t, EpochRecord>& reports) {
+  std::string lines;
+  for (const auto& [step, values] : reports) {
+    Json line = {{"step", step}};
+    for (const auto& [metric, value] : values.values) line[std::string(metric->key)] = json_number(value);
+    lines += compact_json_text(line) + "\n";
+  }
+  return lines;
 }
+
+std::string attempt_line(int attempt) { return fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt); }
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -136,7 +142,7 @@ MetricSources::MetricSources(fs::path run_directory, const CommandSpec& spec)
 }
 
 void MetricSources::begin_attempt(int attempt) {
-  append(fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt));
+  append(attempt_line(attempt));
   for (Expression& expression : expressions_) expression.count = 0;
   for (auto& [path, file] : events_) file.is_earlier = true;
   looked_ = seconds_since_1970();
@@ -195,6 +201,7 @@ void MetricSources::poll_file(const Use& use, const std::function<void(int)>& at
   struct ::stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
   if (offset_ > 0 && is_replaced(file.get())) {
+    is_replaced_ = true;
     offset_ = 0;
     lines_ = LineSplitter("\n", kLineLimit);
   }
@@ -299,7 +306,7 @@ void MetricSources::read_next(const fs::path& path, EventsFile& file) const try 
   // It may be complete the next time.
 }
 
-void MetricSources::start_over(const std::vector<std::pair<std::int64_t, EpochRecord>>& kept) {
+void MetricSources::start_over(const std::map<std::int64_t, EpochRecord>& kept) {
   for (const auto& [path, file] : events_) {
     if (!file.is_earlier) continue;
     std::string name = path.filename().string();
@@ -307,8 +314,14 @@ void MetricSources::start_over(const std::vector<std::pair<std::int64_t, EpochRe
     std::error_code ignored;
     fs::rename(path, path.parent_path() / ("earlier-attempt." + name), ignored);
   }
-  std::erase_if(events_, [](const auto& file) { return file.second.is_earlier; });
-  for (const auto& [step, values] : kept) kept_ += report_line(step, values);
+  if (std::erase_if(events_, [](const auto& file) { return file.second.is_earlier; }) == 0) return;
+  kept_ += report_lines(kept);
+}
+
+void MetricSources::restore(int attempt, const std::map<std::int64_t, EpochRecord>& reported) {
+  if (!std::exchange(is_replaced_, false)) return;
+  append(report_lines(reported) + attempt_line(attempt));
+  poll_file([](const MetricReport&) {});
 }
 
 }  // namespace sweep

@@ -79,9 +79,13 @@ class MetricSources {
   void poll_events(const Use& use);
 
   /// The attempt has started over: renames the events files of earlier ones, so that TensorBoard shows no
-  /// point of theirs, and keeps the values by steps that only these have, in kMetricsFile. May be called
-  /// while reports are passed on.
-  void start_over(const std::vector<std::pair<std::int64_t, EpochRecord>>& kept);
+  /// point of theirs. If there are any, keeps the values of the steps that stay in kMetricsFile. May be
+  /// called while reports are passed on.
+  void start_over(const std::map<std::int64_t, EpochRecord>& kept);
+
+  /// After the end of an attempt: if the program has replaced kMetricsFile, writes into it what was lost, so
+  /// that the next start finds all that was reported, and the attempt's number.
+  void restore(int attempt, const std::map<std::int64_t, EpochRecord>& reported);
 
   /// What does not count of kMetricsFile and of the output, and the first reason since the last call.
   std::map<std::string_view, std::string> take_problems() { return std::exchange(problems_, {}); }
@@ -116,6 +120,7 @@ class MetricSources {
   LineSplitter lines_{"\n", kLineLimit};
   std::uint64_t offset_ = 0;  // of what was read of kMetricsFile
   std::string head_;          // its beginning
+  bool is_replaced_ = false;  // since restore()
   double looked_ = 0;         // when it was last read, in seconds since 1970
   std::string kept_;          // lines that belong into it once it is read to its end
   std::map<std::filesystem::path, EventsFile> events_;

@@ -106,15 +106,9 @@ void ReportHistory::set(EpochRecord* at, EpochRecord& fresh, const Metric& metri
 void ReportHistory::start_over(std::int64_t step) {
   fresh_ = {};
   steps_.erase(steps_.lower_bound(step), steps_.end());
+  if (steps_.empty()) stride_ = 1;
   count_ = steps_.empty() ? 0 : (steps_.size() - 1) * stride_ + 1;
   std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
-  orphans_.clear();
-  for (const auto& [before, values] : steps_) {
-    EpochRecord orphan = values;
-    std::erase_if(orphan.values,
-                  [&, before = before](const auto& value) { return !is_in_events(value.first, before); });
-    if (!orphan.values.empty()) orphans_.emplace_back(before, std::move(orphan));
-  }
   in_events_.clear();
   starts_over_(step);
 }
@@ -198,11 +192,20 @@ void ReportHistory::thin_out() {
   }
 }
 
+std::map<std::int64_t, EpochRecord> ReportHistory::reported() const {
+  std::map<std::int64_t, EpochRecord> steps = steps_;
+  for (const auto& [metric, value] : latest_) steps[value.first].set(*metric, value.second);
+  for (auto& [step, values] : steps)
+    for (const char* key : {"run_seconds", "epoch_seconds"}) values.set(key, std::nullopt);
+  return steps;
+}
+
 std::vector<EpochRecord> ReportHistory::epochs() const {
   std::map<std::int64_t, EpochRecord> steps = steps_;
   for (const auto& [metric, value] : latest_) {
-    EpochRecord& kept = steps.lower_bound(value.first)->second;
-    if (!kept[*metric]) kept.set(*metric, value.second);
+    const auto kept = steps.lower_bound(value.first);
+    // An attempt that starts over has none yet after the steps that stay.
+    if (kept != steps.end() && !kept->second[*metric]) kept->second.set(*metric, value.second);
   }
   std::vector<EpochRecord> epochs;
   epochs.reserve(steps.size());

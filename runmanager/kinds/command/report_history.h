@@ -75,9 +75,8 @@ class ReportHistory {
   void repeat() const;
   /// Those of a step's values that are not in the program's own events.
   EpochRecord not_in_events(std::int64_t step, EpochRecord values) const;
-  /// The values of steps before the one from which the last attempt has started over, that were in the events
-  /// of earlier ones.
-  std::vector<std::pair<std::int64_t, EpochRecord>> take_orphans() { return std::exchange(orphans_, {}); }
+  /// What was reported of all steps that are kept, and the latest value of every metric, each by its step.
+  std::map<std::int64_t, EpochRecord> reported() const;
   /// The first step since the last call, before the last one, whose metrics were reported again.
   std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
@@ -101,7 +100,6 @@ class ReportHistory {
   std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts
   std::map<const Metric*, std::pair<std::int64_t, double>> latest_;  // of each metric: its step and value
   std::map<const Metric*, std::int64_t> in_events_;  // of the program: the first step that is in them
-  std::vector<std::pair<std::int64_t, EpochRecord>> orphans_;
   std::optional<std::int64_t> repeated_;
   std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
   EpochRecord fresh_;                      // what the last step has and was not passed on

@@ -41,6 +41,7 @@ struct History {
             [this](std::int64_t step) {
               append_word(over, std::to_string(step));
               append_word(closed, fmt::format("|{}", step));
+              stays = recorded();
             }) {}
 
   void add(std::optional<std::int64_t> step, double value, std::optional<double> seconds = {}) {
@@ -81,6 +82,7 @@ struct History {
   ReportHistory reports;
   std::size_t closings = 0;
   std::string closed, over;  // over: the steps from which attempts start over
+  std::string stays;         // what is recorded when the last of them does
 };
 
 struct Played {
@@ -243,17 +245,25 @@ TEST(ReportHistory, KnowsWhatTheProgramsOwnEventsShow) {
   EXPECT_EQ(values_text(history.reports.not_in_events(1, history.reports.last())), "a0.5");
 }
 
-TEST(ReportHistory, TellsWhatIsLostWithTheEventsOfAnAttemptThatStartsOver) {
+TEST(ReportHistory, TellsAllThatStaysWhenAnAttemptStartsOver) {
   History history;
-  history.play("1=9 e1=a1 e2=a2 e3=a3");
-  EXPECT_THAT(history.reports.take_orphans(), IsEmpty());
-  history.play("| e3=a30");
-  const auto orphans = history.reports.take_orphans();
-  ASSERT_EQ(orphans.size(), 2u);
-  EXPECT_EQ(orphans[1].first, 2);
-  EXPECT_EQ(values_text(orphans[0].second), "a1") << "the loss was in no events";
-  EXPECT_EQ(values_text(history.reports.not_in_events(2, orphans[1].second)), "a2");
+  history.play("1=9 e1=a1 e2=a2 e3=a3 | e3=a30");
+  const auto steps = history.reports.reported();
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(values_text(steps.at(1)), "9,a1");
+  EXPECT_EQ(steps.at(2).values.size(), 1u) << "no times";
+  EXPECT_EQ(values_text(history.reports.not_in_events(2, steps.at(2))), "a2");
   EXPECT_EQ(values_text(history.reports.not_in_events(3, history.reports.last())), "");
+}
+
+TEST(ReportHistory, StartsOverAfterStepsThatAreLeftOut) {
+  History history(/*max_steps=*/4);
+  history.play("1=1 2=2,a2 3=3 4=4 5=5 6=6 | 3=30");
+  EXPECT_EQ(history.stays, "1=1");
+  EXPECT_EQ(history.recorded(), "1=1 3=30,a2");
+  EXPECT_EQ(values_text(history.reports.reported().at(2)), "a2");
+  history.play("| 1=10 2=20 3=30 4=40");
+  EXPECT_EQ(history.recorded(), "1=10 2=20 3=30 4=40") << "none has to be left out any more";
 }
 
 }  // namespace sweep::report_history_test

@@ -148,6 +148,36 @@ class CommandMetricsTest(ProgramRuns):
             self.assertEqual(sorted(self.points("Loss/train")), expected)
             self.assertEqual([(int(row["epoch"]), float(row["loss"])) for row in self.rows()], expected)
 
+    def test_no_step_of_three_attempts_is_lost_whatever_reports_it(self):
+        (self.folder / "thrice.py").write_text(
+            "import os, sys, time\n"
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+            "import program_runs as p\n"
+            "attempt, folder = int(os.environ['SWEEP_ATTEMPT']), os.environ['SWEEP_RUN_DIR'] + '/' + sys.argv[1]\n"
+            "os.makedirs(folder, exist_ok=True)\n"
+            "for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:\n"
+            "    with open(f'{folder}/events.out.tfevents.170000000{attempt}.theirs', 'ab') as file:\n"
+            "        file.write(p.scalar_record('score', step, 10 * attempt + step))\n"
+            "    time.sleep(0.5 if step % 2 else 0)\n"
+            "    with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(f'{{\"step\": {step}, \"loss\": {10 * attempt + step}}}\\n')\n"
+            "sys.exit(attempt < 3)\n")
+        self.sweep("folder=.,logs", "--jobs", "2", "--name", "s", "--retry", "2", "--", "python3", "thrice.py", "{folder}")
+        for name, record in self.runs().items():
+            self.assertEqual([(e["epoch"], e["loss"], e["score"]) for e in record["epochs"]],
+                             [(step, value, value) for step, value in enumerate((11, 12, 23, 24, 35, 36), 1)], name)
+
+    def test_no_step_is_lost_if_each_attempt_overwrites_the_file_of_metrics(self):
+        (self.folder / "over.py").write_text(
+            "import os, sys, time\n"
+            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
+            "with open(os.environ['SWEEP_METRICS'], 'w') as file:\n"
+            "    for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:\n"
+            "        print(f'{{\"step\": {step}, \"loss\": {10 * attempt + step}}}', file=file, flush=True)\n"
+            "        time.sleep(0.3)\n"
+            "sys.exit(75 if attempt == 1 else 3 - attempt)\n")
+        self.sweep("x=1", "--name", "s", "--retry", "1", "--", "python3", "over.py")
+        self.assertEqual([float(row["loss"]) for row in self.rows()], [11, 12, 23, 24, 35, 36])
+
     def test_thousands_of_metrics_and_steps(self):
         program = """import os, json
 with open(os.environ["SWEEP_METRICS"], "a") as f:
