@@ -81,6 +81,23 @@ std::optional<EpochRecord> latest_values(std::span<const EpochRecord> epochs) {
   return latest;
 }
 
+std::int64_t step_of(const EpochRecord& epoch) {
+  return static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch));
+}
+
+EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number) {
+  values.epoch = static_cast<int>(number);
+  values.set("step", step == values.epoch ? std::nullopt : std::optional(static_cast<double>(step)));
+  return values;
+}
+
+std::vector<EpochRecord> every_second(const std::vector<EpochRecord>& epochs) {
+  std::vector<EpochRecord> kept;
+  for (std::size_t i = 0; i < epochs.size(); i += 2)
+    kept.push_back(numbered(step_of(epochs[i]), epochs[i], kept.size() + 1));
+  return kept;
+}
+
 std::vector<EpochRecord> all_epochs(const RunRecord& run) {
   std::vector<EpochRecord> epochs;
   for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });

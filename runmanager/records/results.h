@@ -88,6 +88,13 @@ std::optional<EpochRecord> latest_values(std::span<const EpochRecord> epochs);
 /// The swept keys of the runs, in the order they first appear.
 std::vector<std::string> param_keys(const std::vector<RunRecord>& runs);
 
+/// The step of a program that an epoch's record is of: its "step", if that is another number than its own.
+std::int64_t step_of(const EpochRecord& epoch);
+/// `values` as the record of a run's epoch `number`, of that step.
+EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
+/// The first of the epochs, the third, and so on, numbered from 1.
+std::vector<EpochRecord> every_second(const std::vector<EpochRecord>& epochs);
+
 std::vector<EpochRecord> all_epochs(const RunRecord& run);
 /// Adds an epoch after those of the run, or sets epoch 0.
 void add_epoch(RunRecord& run, EpochRecord epoch);

@@ -115,9 +115,10 @@ void SweepRecorder::take(std::size_t run, const RunEvent& event) {
   if (const auto* plan = std::get_if<RunPlan>(&event)) set_finished_epochs(run, plan->finished_epochs);
   if (const auto* epoch = std::get_if<EpochRecord>(&event)) {
     RunRecord& record = records_.at(run);
-    // A program may report more of its last step.
-    if (epoch->epoch > 0 && !record.epochs.empty() && record.epochs.back().epoch == epoch->epoch)
-      record.epochs.pop_back();
+    const int last = epoch->epoch > 0 && !record.epochs.empty() ? record.epochs.back().epoch : 0;
+    if (epoch->epoch == last && last > 0) record.epochs.pop_back();  // A program has reported more of it.
+    if (epoch->epoch < last)
+      record.epochs = every_second(record.epochs);  // As its worker has left out steps.
     add_epoch(record, *epoch);
   }
   progress_->report(run + 1, event);

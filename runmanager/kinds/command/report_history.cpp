@@ -25,8 +25,7 @@ bool tells_position(const Metric& metric) {
 }
 
 void ReportHistory::know_times(const std::vector<EpochRecord>& recorded) {
-  for (const EpochRecord& epoch : recorded)
-    recorded_[static_cast<std::int64_t>(epoch["step"].value_or(epoch.epoch))] = epoch;
+  for (const EpochRecord& epoch : recorded) recorded_[step_of(epoch)] = epoch;
 }
 
 void ReportHistory::add(MetricReport report, std::optional<double> seconds) {
@@ -176,12 +175,6 @@ EpochRecord ReportHistory::not_in_events(std::int64_t step, EpochRecord values) 
 bool ReportHistory::is_in_events(const Metric* metric, std::int64_t step) const {
   const auto first = in_events_.find(metric);
   return first != in_events_.end() && step >= first->second;
-}
-
-EpochRecord ReportHistory::numbered(std::int64_t step, EpochRecord values, std::size_t number) {
-  values.epoch = static_cast<int>(number);
-  if (step != values.epoch) values.set("step", static_cast<double>(step));
-  return values;
 }
 
 void ReportHistory::thin_out() {

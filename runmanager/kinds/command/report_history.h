@@ -81,7 +81,6 @@ class ReportHistory {
   std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
  private:
-  static EpochRecord numbered(std::int64_t step, EpochRecord values, std::size_t number);
   bool repeats(std::int64_t step, const MetricReport& report) const;
   void settle_start(std::int64_t step);
   void use(std::int64_t step, const MetricReport& report, std::optional<double> seconds);

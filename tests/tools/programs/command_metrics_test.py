@@ -178,6 +178,20 @@ class CommandMetricsTest(ProgramRuns):
         self.sweep("x=1", "--name", "s", "--retry", "1", "--", "python3", "over.py")
         self.assertEqual([float(row["loss"]) for row in self.rows()], [11, 12, 23, 24, 35, 36])
 
+    def test_steps_are_numbered_also_if_the_worker_is_lost_after_some_were_left_out(self):
+        (self.folder / "lost.py").write_text(
+            "import os, signal, time\n"
+            "for step in range(1500): print(f'loss={step}')\n"
+            "while '1499' not in open(os.environ['SWEEP_RUN_DIR'] + '/run.json').read(): time.sleep(0.1)\n"
+            "keeper = open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()\n"
+            "os.kill(int(keeper[1]), signal.SIGKILL)\n"
+            "time.sleep(30)\n")
+        record = self.run_of("python3", "lost.py", metrics={"loss": "loss=([0-9]+)"}, code=1)
+        self.assertIn("its worker was lost", record["error"])
+        self.assertEqual([(e["epoch"], e["loss"]) for e in record["epochs"]][-1], (750, 1498))
+        self.assertEqual([e["loss"] for e in record["epochs"]], list(range(0, 1500, 2)))
+        self.sweep("fsck", "runs/s")
+
     def test_thousands_of_metrics_and_steps(self):
         program = """import os, json
 with open(os.environ["SWEEP_METRICS"], "a") as f:
