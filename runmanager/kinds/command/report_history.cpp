@@ -168,13 +168,11 @@ void ReportHistory::repeat() const {
 }
 
 EpochRecord ReportHistory::not_in_events(std::int64_t step, EpochRecord values) const {
-  std::erase_if(values.values, [this, step](const auto& value) { return is_in_events(value.first, step); });
+  std::erase_if(values.values, [this, step](const auto& value) {
+    const auto first = in_events_.find(value.first);
+    return first != in_events_.end() && step >= first->second;
+  });
   return values;
-}
-
-bool ReportHistory::is_in_events(const Metric* metric, std::int64_t step) const {
-  const auto first = in_events_.find(metric);
-  return first != in_events_.end() && step >= first->second;
 }
 
 void ReportHistory::thin_out() {

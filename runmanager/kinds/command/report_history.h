@@ -90,7 +90,6 @@ class ReportHistory {
   static void set(EpochRecord* at, EpochRecord& fresh, const Metric& metric, double value);
   void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
   void thin_out();
-  bool is_in_events(const Metric* metric, std::int64_t step) const;
 
   const Closed closed_;
   const StartsOver starts_over_;
