@@ -45,8 +45,8 @@ struct SearchSpec {
   SearchMethod method = SearchMethod::kGrid;
   std::size_t trials = 0;  // 0: all there are, or as many as the method has by itself
   bool metric_given = false;
-  /// A single one counts at a trial's last epoch; where keeps_best(): at its best. With several, each is the
-  /// number of run_metric(), and methods have no rungs.
+  /// A single one counts at a trial's last epoch; where keeps_best(): at the one that is kept. With several,
+  /// each is the number of run_metric(), and methods have no rungs.
   Goals goals = {asked_goal("Loss/validation", false)};
   std::uint64_t seed = 0;
   bool samples_tpe = false;  // of methods with rungs: points are those of tpe, not random ones

@@ -88,7 +88,7 @@ std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, 
   std::vector<TrialResult> results;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const RunConfig& config = sweep.runs[std::min(i, sweep.runs.size() - 1)];
-    results.push_back(trial_result(records[i], search, keeps_best(config)));
+    results.push_back(trial_result(records[i], search, config));
     if (tries_failed && records[i].status == RunStatus::kFailed &&
         reached_epoch(records[i]) >= last_generation)
       results[i].ended = results[i].failed = false;

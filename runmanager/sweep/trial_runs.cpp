@@ -42,8 +42,7 @@ void TrialRuns::read_results() {
     std::optional<Reading> reading;
     if (!is_active && record.status != RunStatus::kRunning)
       reading.emplace(record.status, record.epochs.size());
-    if (!reading || reading != readings_[i])
-      results_[i] = trial_result(record, search_, keeps_best(sweep_.runs[i]));
+    if (!reading || reading != readings_[i]) results_[i] = trial_result(record, search_, sweep_.runs[i]);
     readings_[i] = reading;
     // A failed one that is tried again has not ended yet, whatever its record says.
     if (is_active) results_[i].ended = results_[i].failed = false;

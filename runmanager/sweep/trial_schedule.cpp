@@ -9,6 +9,7 @@
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/recorded_config.h"
+#include "runmanager/training/epoch_watch.h"
 
 namespace sweep {
 namespace {
@@ -25,9 +26,12 @@ bool has_epoch(const TrialResult& trial, int epoch) {
 
 }  // namespace
 
-TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts) {
+TrialResult trial_result(const RunRecord& run, const SearchSpec& search, const RunConfig& config) {
   TrialResult trial;
-  std::optional<double> best, value;
+  const auto has_validation = [](const EpochRecord& epoch) { return epoch["validation_loss"].has_value(); };
+  std::optional<EpochWatch> best;
+  if (keeps_best(config)) best = make_epoch_watch(config, std::ranges::any_of(run.epochs, has_validation));
+  std::optional<double> value, counted;
   std::span<const EpochRecord> epochs = run.epochs;
   // While it runs, the metric of the last one may be still to come.
   if (run.status == RunStatus::kRunning && !epochs.empty() && !epochs.back()[*search.goals[0].metric])
@@ -35,8 +39,8 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool be
   for (const EpochRecord& epoch : epochs) {
     // Until it is measured again, the last value counts.
     if (epoch[*search.goals[0].metric]) value = value_of(epoch, search.goals[0]);
-    if (value && (!best || *value < *best)) best = value;
-    trial.values.push_back(best_counts ? best : value);
+    if (!best || best->add(epoch)) counted = value;
+    trial.values.push_back(counted);
   }
   trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
   trial.ended = trial.failed || run.status == RunStatus::kCompleted;

@@ -34,9 +34,9 @@ struct TrialResult {
   std::vector<double> others = {};
 };
 
-/// The result of a run as it is now. Where `best_counts`, a value is that of the best epoch so far. With
-/// several goals it has one value: that of the run, see goal_values().
-TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts);
+/// The result of a run as it is now. If the run keeps its best epoch, a value is that of the best one so far,
+/// as tables have it. With several goals it has one value: that of the run, see goal_values().
+TrialResult trial_result(const RunRecord& run, const SearchSpec& search, const RunConfig& config);
 
 /// The last epoch that the run has, or that it continues another one after.
 int reached_epoch(const RunRecord& run);

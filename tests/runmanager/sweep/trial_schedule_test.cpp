@@ -212,9 +212,27 @@ TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
   for (const double value : {0.5, double{NAN}, double{INFINITY}, -double{INFINITY}, 0.4})
     run.epochs.push_back({1, {{"validation_accuracy", value}}});
   const auto nothing = Eq(std::nullopt);
-  EXPECT_THAT(trial_result(run, search, false).values,
+  EXPECT_THAT(trial_result(run, search, {}).values,
               ElementsAre(Optional(-0.5), nothing, nothing, nothing, Optional(-0.4)));
-  EXPECT_THAT(trial_result(run, search, true).values, Each(Optional(-0.5)));
+}
+
+// The epoch whose weights are kept may be another one than that with the best metric of the search.
+TEST(TrialResult, IsThatOfTheEpochThatIsKept) {
+  SearchSpec search;
+  search.goals = {asked_goal("Accuracy/validation", true)};
+  RunConfig config;
+  config.checkpoint = kKeepBest;
+  RunRecord run;
+  for (const auto& [accuracy, loss] : {std::pair(0.5, 2.0), {0.9, 3.0}, {0.7, double{NAN}}, {0.6, 1.0}})
+    run.epochs.push_back({static_cast<int>(run.epochs.size()) + 1,
+                          {{"validation_accuracy", accuracy}, {"validation_loss", loss}}});
+  EXPECT_THAT(trial_result(run, search, config).values,
+              ElementsAre(Optional(-0.5), Optional(-0.5), Optional(-0.5), Optional(-0.6)));
+  run.status = RunStatus::kCompleted;
+  run.best_epoch = 4;
+  EXPECT_EQ(goal_values(run, search.goals), GoalValues{-0.6});
+  config.stop = {.goal = search.goals[0], .restore_best = true};
+  EXPECT_EQ(final_value(trial_result(run, search, config)), -0.9);
 }
 
 TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
@@ -228,14 +246,14 @@ TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
     run.epochs[i].set("validation_accuracy", 0.5 + 0.1 * i);
     run.epochs[i].set("epoch_seconds", 9.0 - i);
   }
-  const TrialResult trial = trial_result(run, search, false);
+  const TrialResult trial = trial_result(run, search, {});
   EXPECT_THAT(trial.values, ElementsAre(Optional(-0.7)));
   EXPECT_THAT(trial.others, ElementsAre(7.5)) << "the median after the first epoch";
   run.epochs[2].set("validation_accuracy", std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(final_value(trial_result(run, search, false)), std::nullopt) << "without a value it has failed";
+  EXPECT_EQ(final_value(trial_result(run, search, {})), std::nullopt) << "without a value it has failed";
   run.epochs[2].set("validation_accuracy", 0.7);
   run.status = RunStatus::kFailed;
-  EXPECT_THAT(trial_result(run, search, false).values, ElementsAre(Eq(std::nullopt)));
+  EXPECT_THAT(trial_result(run, search, {}).values, ElementsAre(Eq(std::nullopt)));
 }
 
 // A program may validate after some of its steps only, and report the validation of the last one later.
@@ -245,13 +263,12 @@ TEST(TrialResult, HasTheLatestValueOfEachEpochThatIsComplete) {
   for (int epoch = 1; epoch <= 4; ++epoch) run.epochs.push_back({epoch, {{"loss", 1}}});
   run.epochs[1].set("validation_loss", 0.5);
   const auto nothing = Eq(std::nullopt);
-  EXPECT_THAT(trial_result(run, {}, false).values, ElementsAre(nothing, Optional(0.5), Optional(0.5)));
+  EXPECT_THAT(trial_result(run, {}, {}).values, ElementsAre(nothing, Optional(0.5), Optional(0.5)));
   run.epochs[3].set("validation_loss", 0.25);
-  EXPECT_EQ(final_value(trial_result(run, {}, false)), 0.25) << "it has come";
+  EXPECT_EQ(final_value(trial_result(run, {}, {})), 0.25) << "it has come";
   run.status = RunStatus::kInterrupted;
   run.epochs[3].set("validation_loss", std::numeric_limits<double>::quiet_NaN());
-  EXPECT_THAT(trial_result(run, {}, false).values,
-              ElementsAre(nothing, Optional(0.5), Optional(0.5), nothing));
+  EXPECT_THAT(trial_result(run, {}, {}).values, ElementsAre(nothing, Optional(0.5), Optional(0.5), nothing));
 }
 
 // A program that does not say how often it reports has one epoch for the search.
