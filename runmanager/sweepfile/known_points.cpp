@@ -131,30 +131,34 @@ struct KnownPointReader {
   }
 };
 
-// The value of an epoch, NaN if it has none.
-double number_in_epoch(const Json& epoch, const std::string& key) {
-  const auto value = epoch.find(key);
-  return value != epoch.end() && value->is_number() ? value->get<double>() : std::nan("");
+// The epoch whose weights a run has kept as the best; infinity: it has kept the last ones. Its record says
+// it.
+double kept_epoch(const fs::path& run_directory) {
+  try {
+    return Json::parse(read_file(run_directory / "run.json")).value("best_epoch", HUGE_VAL);
+  } catch (const std::exception&) {
+    return HUGE_VAL;  // None is there, as of another training loop.
+  }
 }
 
-// The value of the metric of every run that was completed: the best if the run kept its best epoch, as for
-// trials, else the last.
+// The value of the metric of every run that was completed: that of the epoch it has kept, as for trials, or
+// the last before it. None of a run that ended with what is no number.
 Json results_in(const fs::path& file, const Goal& goal) {
   const std::string key(goal.metric->key);
   Json results = Json::array();
   const Json sweep = Json::parse(read_file(file));
   for (const Json& run : sweep.at("runs")) {
     if (run.at("status") != "completed") continue;
-    std::optional<double> counted;
+    const double kept = kept_epoch(file.parent_path() / run.at("name").get<std::string>());
+    Json counted;
     for (const Json& epoch : run.at("epochs")) {
-      const double value = number_in_epoch(epoch, key);
-      const bool is_worse = counted && run.contains("best_epoch") && !goal.is_better(value, *counted);
-      if (!std::isnan(value) && !is_worse) counted = value;
+      const Json value = epoch.value(key, Json());
+      if (!value.is_null() && epoch.value("epoch", 0.0) <= kept) counted = value;
     }
-    if (!counted) continue;
+    if (!counted.is_number()) continue;
     Json params = run.at("params");
     params.erase(std::string(kRepeatKey));
-    results.push_back({{"params", std::move(params)}, {"value", *counted}});
+    results.push_back({{"params", std::move(params)}, {"value", std::move(counted)}});
   }
   return results;
 }
