@@ -94,23 +94,38 @@ void check_locks_reach(const fs::path& directory) {
                   directory.string(), why));
 }
 
-// What a search decides by, except points and results that are given to it. The trials depend on all of it.
+// What a search decides by. The trials depend on all of it.
 Json rules_of(const Sweep& sweep) {
-  if (!sweep.search) return {{"method", "none"}};
+  if (!sweep.search) return {{"search.method", "none"}};
   const SearchSpec& search = *sweep.search;
   Json goals = Json::array();
   for (const Goal& goal : search.goals)
     goals.push_back(fmt::format("{} of {}", goal.largest_is_best ? "max" : "min", goal.metric->key));
-  return {{"method", search_method_names().of(search.method)},
-          {"trials", search.trials},
-          {"goals", std::move(goals)},
-          {"seed", search.seed},
-          {"sampler", search.samples_tpe ? "tpe" : "random"},
-          {"at_once", search.at_once},
-          {"min_epochs", search.min_epochs},
-          {"reduction", search.reduction},
-          {"interval", search.interval},
-          {"target", search.target ? Json(*search.target) : Json()}};
+  Json rules = {{"search.method", search_method_names().of(search.method)},
+                {"search.trials", search.trials},
+                {"search.goals", std::move(goals)},
+                {"search.seed", search.seed},
+                {"search.sampler", search.samples_tpe ? "tpe" : "random"},
+                {"search.at_once", search.at_once},
+                {"search.min_epochs", search.min_epochs},
+                {"search.reduction", search.reduction},
+                {"search.interval", search.interval},
+                {"search.target", search.target ? Json(*search.target) : Json()}};
+  if (!adds_trials(search)) return rules;
+  // Most of the trials that these give are not known yet.
+  for (const char* const key : {"search.points", "search.learn_from", "params", "when", "exclude"}) {
+    const Json* const value = find_at(sweep.resolved, key);
+    rules[key] = value != nullptr ? *value : Json();
+  }
+  return rules;
+}
+
+// "search.trials: 9 -> 10", without values that are too long to be read.
+std::string rule_line(const std::string& key, const Json& there, const Json& here) {
+  constexpr std::size_t kMaxShown = 100;  // bytes
+  const std::string before = there.dump(), now = here.dump();
+  return before.size() + now.size() > kMaxShown ? key + ": is another"
+                                                : fmt::format("{}: {} -> {}", key, before, now);
 }
 
 // What tells the runs of sweep.json in `directory` from those of `sweep`, by their names or by any setting
@@ -127,8 +142,7 @@ std::string differences_from_sweep_file(const fs::path& directory, const Sweep& 
   std::vector<std::string> lines;
   const Json there = rules_of(theirs), here = rules_of(sweep);
   for (const auto& [key, value] : here.items())
-    if (there.value(key, Json()) != value)
-      lines.push_back(fmt::format("search.{}: {} -> {}", key, there.value(key, Json()).dump(), value.dump()));
+    if (there.value(key, Json()) != value) lines.push_back(rule_line(key, there.value(key, Json()), value));
   for (std::size_t i = 0; i < sweep.runs.size() && lines.size() <= kMaxNamed; ++i) {
     const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
     const std::string difference = difference_of(*run, sweep.runs[i], kind);

@@ -179,6 +179,28 @@ Json results_of(const JsonView& given, const fs::path& directory, const SearchSp
 
 }  // namespace
 
+void learn_as_before(JsonDocument& root, const SearchSpec& search, const fs::path& record, Json& learned,
+                     Problems& problems) {
+  const JsonView sources = JsonView(root).find("search").find("learn_from");
+  if (!sources) return;
+  const Json metric = search.goals[0].metric->key;
+  if (std::ranges::none_of(*sources, &Json::is_string)) {
+    if (learned.is_object() && learned.value("metric", metric) != metric)
+      problems.add(sources, fmt::format("has values of {}, want that \"metric\", or the sweep file again",
+                                        learned["metric"].dump()));
+    return;
+  }
+  learned = {{"from", *sources}, {"metric", metric}};
+  try {
+    const Json before = Json::parse(read_file(record));
+    if (before.at("learned") != learned) return;
+    root.set(root.json["search"]["learn_from"], {"search", "learn_from"},
+             JsonDocument(before.at("search").at("learn_from"), sources.place().whole()));
+  } catch (const std::exception&) {
+    // This is the first start, or its record is damaged and will be written again.
+  }
+}
+
 void read_known_points(JsonDocument& root, const std::vector<Axis>& axes, const SearchDomain& domain,
                        const JsonView& base, const fs::path& directory, SearchSpec& search,
                        Problems& problems) {

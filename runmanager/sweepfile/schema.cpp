@@ -239,7 +239,7 @@ Json sweep_schema() {
                  {"description", "A grid of hyperparameters: one training for each combination."}};
   schema.update(object_with(properties_of(top_level_settings(), definitions)));
   // What a sweep adds to the sweep.json that it leaves.
-  for (const char* key : {"runs", "excluded", "file"}) {
+  for (const char* key : {"runs", "excluded", "file", "learned"}) {
     schema["properties"][key] = {{"description", "written by the program; ignored"}};
     schema["dependentRequired"][key] = {"provenance"};
   }

@@ -30,6 +30,12 @@ bool draws_points(const SearchSpec& search, const Space& space);
 /// Reports ends of ranges that the keys do not allow.
 void check_ranges(const Space& space, Problems& problems);
 
+/// If "search.learn_from" of `root` names directories: replaces them by what `record`, the sweep.json of an
+/// earlier start, has learned from the same ones for the same metric, as these sweeps may have grown.
+/// `learned`: what sweep.json says of this, null before the first start. Reports results for another metric.
+void learn_as_before(JsonDocument& root, const SearchSpec& search, const std::filesystem::path& record,
+                     nlohmann::ordered_json& learned, Problems& problems);
+
 /// Reads "search.points" and "search.learn_from" of `root` into `search`. Replaces the directories of sweeps
 /// in `root` by their results, so that the sweep's records have them. A directory is looked for in
 /// `directory`, the sweep file's, then in the current one. `base` is the file with its plain values: a run

@@ -135,7 +135,7 @@ void make_command_self_contained(JsonDocument& root, const std::filesystem::path
 
 bool remove_recorded_keys(JsonDocument& root) {
   if (!root.json.contains("provenance")) return false;
-  for (const char* key : {"runs", "excluded", "file", "provenance"}) root.json.erase(key);
+  for (const char* key : {"runs", "excluded", "file", "learned", "provenance"}) root.json.erase(key);
   return true;
 }
 

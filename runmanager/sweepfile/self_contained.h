@@ -14,8 +14,9 @@
 
 namespace sweep {
 
-/// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file" and "provenance". A
-/// file without "provenance" is left alone, because there these keys are mistakes. Returns whether it has it.
+/// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file", "learned" and
+/// "provenance". A file without "provenance" is left alone, because there these keys are mistakes. Returns
+/// whether it has it.
 bool remove_recorded_keys(JsonDocument& root);
 
 /// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in

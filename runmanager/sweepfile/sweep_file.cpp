@@ -131,6 +131,7 @@ int cuda_device_count(const LoadOptions& options) {
 Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std::string> overrides,
                    const LoadOptions& options) {
   Problems problems;
+  Json learned = root.json.value("learned", Json());
   const bool is_recorded = remove_recorded_keys(root);
   std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
   check_keys(root, settings_of(root), problems);
@@ -161,6 +162,9 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
     check_ranges(space, problems);
+    learn_as_before(root, *sweep.search,
+                    options.logdir.empty() ? "" : options.logdir / sweep.name / "sweep.json", learned,
+                    problems);
     read_known_points(root, space.grids().at(0).axes, reader->domain(), rule_base, file.parent_path(),
                       *sweep.search, problems);
     problems.throw_if_any();
@@ -172,6 +176,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   }
   problems.throw_if_any();
   sweep.resolved = expanded_json(sweep.name, root, base);
+  if (!learned.is_null()) sweep.resolved["learned"] = std::move(learned);
   if (!is_command) check_against_data(sweep, known_data_sizes);
   return sweep;
 }

@@ -20,6 +20,9 @@ struct LoadOptions {
   std::optional<bool> deterministic;     // --deterministic or --no-deterministic, likewise
   std::vector<std::string> slurm = {};   // "KEY=VALUE" of --slurm, into "slurm"
   std::optional<int> cuda_device_count;  // CUDA devices of this machine; nothing: ask it
+  /// The folder where an earlier start may have left the sweep, whose search then learns from the results of
+  /// other sweeps that it began with. Empty: there is none.
+  std::filesystem::path logdir = {};
 };
 
 /// In the place of a sweep file: it is read from standard input. Paths in it are relative to the working

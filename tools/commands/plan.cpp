@@ -171,7 +171,7 @@ void print(const SweepPlan& plan, TableFormat format) {
 }  // namespace
 
 int print_plan(const PlanOptions& options) {
-  const Sweep sweep = load_sweep(options.sweep);
+  const Sweep sweep = load_sweep(options.sweep, options.runner.fresh);
   const fs::path directory = logdir_of(options.sweep) / sweep.name;
   std::vector<ExistingRun> existing;
   SweepPlan plan = sweep.runs.front().command ? plan_program(sweep, directory, options, existing)

@@ -98,7 +98,7 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
   // Also a signal that comes while the file is read stops the sweep.
   std::optional<StopSignals> signals;
   if (options.launcher != kSlurm) signals.emplace();
-  const Sweep sweep = load_sweep(options.sweep);
+  const Sweep sweep = load_sweep(options.sweep, options.runner.fresh);
   if (options.yes) {
     if (const int code = get_missing_datasets(sweep); code != kExitDone) return code;
   }

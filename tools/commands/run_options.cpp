@@ -140,7 +140,9 @@ fs::path logdir_of(const SweepArguments& arguments) {
   return directory_of(named_directory(arguments.file));
 }
 
-Sweep load_sweep(const SweepArguments& arguments) {
+Sweep load_sweep(const SweepArguments& arguments, bool fresh) {
+  LoadOptions load = arguments.load;
+  if (!fresh) load.logdir = logdir_of(arguments);
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
   if (has_directory(arguments)) {
@@ -150,11 +152,11 @@ Sweep load_sweep(const SweepArguments& arguments) {
     const auto is_name = [](const std::string& word) { return word.starts_with("name="); };
     if (std::ranges::none_of(overrides, is_name))
       overrides.push_back("name=" + directory.filename().string());
-    return load_sweep(directory / "sweep.json", overrides, arguments.load);
+    return load_sweep(directory / "sweep.json", overrides, load);
   }
-  if (arguments.program.empty()) return load_sweep(arguments.file, overrides, arguments.load);
+  if (arguments.program.empty()) return load_sweep(arguments.file, overrides, load);
   const std::string name = arguments.name.empty() ? program_name(arguments.program) : arguments.name;
-  return make_command_sweep(name, arguments.program, arguments.overrides, arguments.load);
+  return make_command_sweep(name, arguments.program, arguments.overrides, load);
 }
 
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {

@@ -28,9 +28,9 @@ struct SweepArguments {
 bool has_directory(const SweepArguments& arguments);
 /// Throws DataError unless they do, and a sweep is in it.
 void check_is_directory(const SweepArguments& arguments);
-/// The sweep that the arguments ask for. Throws as load_sweep(), and DataError for a directory without a
-/// sweep.
-Sweep load_sweep(const SweepArguments& arguments);
+/// The sweep that the arguments ask for; `fresh`: whatever earlier starts have left of it. Throws as
+/// load_sweep(), and DataError for a directory without a sweep.
+Sweep load_sweep(const SweepArguments& arguments, bool fresh = false);
 /// The folder of the sweep's directory: --logdir, or that of the directory that was named, or "runs".
 std::filesystem::path logdir_of(const SweepArguments& arguments);
 

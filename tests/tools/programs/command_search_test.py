@@ -56,6 +56,40 @@ class CommandSearchTest(ProgramRuns):
         self.sweep("s.json", "--join")
         self.assertEqual(process.wait(30), 0)
 
+    def test_who_joins_a_search_has_to_choose_from_the_same_points(self):
+        keys = {"command": ["python3", "train.py", "{lr}", "1", "0.3"], "params": {"lr": {"uniform": [1, 2]}, "kind": ["a", "b", "c"]}}
+        points = [{"lr": lr, "kind": "a"} for lr in (1.25, 1.5, 1.75)]
+        search = {"method": "tpe", "trials": 9, "at_once": 2, "points": points}
+        self.file("s", search=search, **keys)
+        process = self.start("s.json", "--join")
+        until((self.folder / "runs/s/lr=1.25,kind=a/run.json").exists, 60, "a run")
+        for other, says in (({"params": {**keys["params"], "kind": ["a", "b", "d"]}}, "\n  params: is another\n"),
+                            ({"search": {**search, "points": [*points[:2], {"lr": 1.125}]}}, "\n  search.points: is another\n"),
+                            ({"exclude": [{"kind": "c"}]}, 'exclude: null -> [{"kind":"c"}]\n')):
+            self.file("other", **{"search": search, **keys, **other})
+            self.assertIn(says, self.sweep("other.json", "name=s", "--join", code=2).stderr)
+        self.sweep("s.json", "--join")
+        self.assertEqual(process.wait(30), 0)
+
+    def test_what_a_search_learns_from_does_not_grow_after_its_start(self):
+        keys = {"command": ["sh", "-c", "echo loss={x}"], "metrics": {"loss": "loss=(.*)"}, "params": {"x": {"uniform": [0, 1]}}}
+        source = self.file("source", search={"method": "random", "trials": 12}, **keys)
+        file = self.file("learns", search={"method": "tpe", "trials": 6, "learn_from": ["runs/source"]}, **keys)
+        self.sweep(source)
+        self.sweep(file)
+        first = self.runs("learns")
+        self.sweep(source, "search.trials=20")
+        self.assertIn("6 finished runs kept", self.sweep(file).stderr)
+        self.assertEqual(set(self.runs("learns")), set(first))
+        self.sweep("resume", "runs/learns")
+        self.sweep(file, "--join")
+        self.sweep(file, "search.trials=8")
+        self.assertEqual(len(self.runs("learns")), 8)
+        self.assertIn("learns-2", self.sweep(file, "--fresh").stderr)
+        self.assertNotEqual(set(self.runs("learns-2")), set(first))
+        other = self.sweep("resume", "runs/learns", "search.metric=gain", code=2).stderr
+        self.assertIn('search.learn_from: has values of "loss", want that "metric", or the sweep file again', other)
+
     def test_searches_choose_and_prune_trials_by_its_metrics(self):
         command = ["python3", "train.py", "{lr}", "4", "0.3"]
         search = {"method": "tpe", "trials": 4, "metric": "score", "mode": "max"}
