@@ -157,6 +157,11 @@ void SweepRunner::train_alone() {
 
 TrialRunsOptions SweepRunner::trial_options() {
   return {.add = [this](RunConfig config) { return add_trial(std::move(config)); },
+          .is_there =
+              [this](const RunConfig& config) {
+                return find_existing_run(directory_->path(), config, kind_->identity(config), false)
+                    .record.has_value();
+              },
           .prune = [this](std::size_t run, const std::string& reason) { prune(run, reason); },
           .keep_start = [this](std::size_t parent, int epoch,
                                const RunConfig& copy) { return keep_start(parent, epoch, copy); }};

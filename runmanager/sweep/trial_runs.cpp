@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/text.h"
+#include "runmanager/records/judge.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/terminal/table.h"
 
@@ -79,7 +81,7 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
 
 bool TrialRuns::add_trial() {
   const std::size_t trial = results_.size();
-  if (!has_more() || !has_time()) return false;
+  if (!has_more()) return false;
   if (!sampler_) return add_copy();
   const std::optional<std::vector<KnownResult>> known = schedule_.known_to_next(results_);
   if (!known) return false;
@@ -91,7 +93,9 @@ bool TrialRuns::add_trial() {
   std::optional<SearchPoint> point = sampler_->suggest(trial, std::span(observations_).first(trial));
   is_exhausted_ = !point;
   if (!point) return false;
-  add(sweep_.trials->make_run(trial, *point), *point);
+  RunConfig config = sweep_.trials->make_run(trial, *point);
+  if (!may_add(config)) return false;
+  add(std::move(config), *std::move(point));
   return true;
 }
 
@@ -106,6 +110,7 @@ bool TrialRuns::add_copy() {
   Lineage lineage = lineage_of(parent.resolved);
   lineage.push_back({.run = parent.name, .until = copy->epoch, .params = parent.params});
   config.resolved[kLineageKey] = to_json(lineage);
+  if (!may_add(config)) return false;
   if (!options_.keep_start(copy->parent, copy->epoch, config)) {
     read_results();
     return false;
@@ -123,9 +128,12 @@ void TrialRuns::add(RunConfig config, SearchPoint point) {
 SearchEnd TrialRuns::outcome() {
   read_results();
   SearchEnd end{.reason = "", .winner = schedule_.winner(results_)};
+  const bool may_go_on = has_more() || std::ranges::any_of(recorder_.records(), [](const RunRecord& run) {
+                           return !has_ended(run.status);
+                         });
   if (end.winner) {
     end.reason = fmt::format("{} of {} is reached", search_.goals[0].asked, *search_.target);
-  } else if (!has_time()) {
+  } else if (may_go_on && !has_time()) {
     end.reason = fmt::format("trials have taken the {} that they may", human_seconds(*search_.seconds));
   } else if (is_exhausted_) {
     end.reason = no_point_after(results_.size());

@@ -22,6 +22,8 @@ struct TrialRunsOptions {
   /// Adds the run of a new trial, the next of the sweep, to its records. Returns it, unless it need not or
   /// cannot be trained; its record then says how it ended.
   std::function<std::optional<ScheduledRun>(RunConfig config)> add;
+  /// Whether an earlier start has trained the run of a trial.
+  std::function<bool(const RunConfig& config)> is_there;
   /// Ends a run that has paused, or was left by an earlier start, as pruned, unless that cannot be done now.
   std::function<void(std::size_t run, const std::string& reason)> prune;
   /// Keeps the state of trial `parent` after `epoch`, its last one so far, for a copy of it. Returns false if
@@ -58,6 +60,8 @@ class TrialRuns {
   bool add_trial();
   /// The same of a population.
   bool add_copy();
+  /// Whether a trial may be added: those of earlier starts also if the search has no time for more.
+  bool may_add(const RunConfig& config) const { return has_time() || options_.is_there(config); }
   void add(RunConfig config, SearchPoint point);
 
   const Sweep& sweep_;

@@ -1,6 +1,7 @@
 // Sweeps whose runs a search chooses and ends early, interrupted and with other numbers of jobs.
 #include "tests/runmanager/sweep/search_fixture.h"
 
+#include "runmanager/inspect/sweep_status.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
 
 namespace sweep::search_test {
@@ -245,6 +246,21 @@ TEST_F(Search, NoTrialBeginsWhenTheTimeIsSpent) {
     else
       EXPECT_EQ(count(sweep, RunStatus::kPending), sweep.runs.size() - 1) << method;
     EXPECT_THAT(told_, HasSubstr("No more trials: trials have taken the")) << method;
+  }
+}
+
+TEST_F(Search, HasAllItsTrialsAlsoWhenTheTimeIsSpentAtItsStart) {
+  for (const std::string method : {"tpe", "population"}) {
+    Json search = search_by(method);
+    search["trials"] = method == "tpe" ? 8 : 4;
+    write(search, {{"lr", kRates.at("lr")}});
+    const Outcome whole = outcome_of(run(method));
+    EXPECT_GE(whole.names.size(), 8U);
+    told_.clear();
+    const SweepOutcome again = run(method, {"search.seconds=1e-9"});
+    expect_same(outcome_of(again), whole);
+    EXPECT_THAT(told_, Not(HasSubstr("No more trials")));
+    EXPECT_EQ(sweep_status(again.directory).search_end, "");
   }
 }
 
