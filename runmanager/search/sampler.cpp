@@ -30,6 +30,7 @@ std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier) 
 
 std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draws, UnitRandom& drawn,
                                               Earlier earlier) const {
+  std::optional<SearchPoint> other;  // without all that is given
   for (int draw = 0; draw < draws; ++draw) {
     SearchPoint point = given;
     for (std::size_t d = 0; d < point.size(); ++d) {
@@ -37,9 +38,13 @@ std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draw
       if (!point[d]) point[d] = scales_[d].value(unit);
     }
     point = without_inactive(domain_, std::move(point));
-    if (is_new(point, earlier)) return point;
+    if (!is_new(point, earlier)) continue;
+    const bool has_all = std::ranges::equal(
+        given, point, [](const auto& asked, const auto& there) { return !asked || there; });
+    if (has_all) return point;
+    if (!other) other = std::move(point);
   }
-  return std::nullopt;
+  return other;
 }
 
 SearchPoint Sampler::at(std::span<const double> unit) const {

@@ -38,7 +38,8 @@ struct SamplerOptions {
   /// proposed; they may lack dimensions.
   std::vector<Observation> learned{};
   /// The first trials are at these points, in their order. Dimensions that one has no value for are drawn at
-  /// random. If none of 100 such points is new and allowed, the trial is as others are.
+  /// random, if possible so that those that it has exist. If none of 100 such points is new and allowed, the
+  /// trial is as others are.
   std::vector<SearchPoint> points{};
 };
 
@@ -63,7 +64,8 @@ class Sampler {
   SearchPoint at(std::span<const double> unit) const;
   /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
   bool is_new(const SearchPoint& point, Earlier earlier) const;
-  /// A new point with the values that `given` has, the others drawn; none if `draws` of them give none.
+  /// A new point with the values that `given` has, all if possible, the others drawn; none if `draws` of them
+  /// give none.
   std::optional<SearchPoint> completed(const SearchPoint& given, int draws, UnitRandom& drawn,
                                        Earlier earlier) const;
   /// A new random point, each as likely as its cells are large; none as suggest() says.

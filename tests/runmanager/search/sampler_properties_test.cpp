@@ -240,6 +240,16 @@ TEST(PointSampler, WhatDoesNotExistAtAPointHasNoValue) {
   EXPECT_THAT(trials[1].point[1], Optional(::testing::_));
 }
 
+TEST(PointSampler, DrawsPointsAtWhichWhatIsGivenExists) {
+  const SearchPoint given = {{}, {}, 3.0, 7.0, {}, {}};  // with choice 1 of three
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Sampler sampler(test::domain_of_all_kinds(), {.seed = seed, .points = {given}});
+    const SearchPoint point = *sampler.suggest(0, {});
+    EXPECT_EQ(point[2], 3.0) << seed;
+    EXPECT_EQ(point[3], 7.0) << seed;
+  }
+}
+
 TEST(PointSampler, DrawsAllowedPointsOnly) {
   SearchDomain domain = plane();
   domain.is_allowed = [](const SearchPoint& point) { return *point[1] > 0.5; };
