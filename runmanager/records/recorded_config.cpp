@@ -72,9 +72,17 @@ Json to_json(const Lineage& lineage) {
   return list;
 }
 
+bool is_member(const Json& config) {
+  if (!config.is_object() || !config.contains(kLineageKey)) return false;
+  const Json& lineage = config[kLineageKey];
+  return lineage.is_array() && std::ranges::all_of(lineage, [](const Json& ancestor) {
+           return ancestor.contains("run") && ancestor.contains("epoch") && ancestor.contains("params");
+         });
+}
+
 Lineage lineage_of(const Json& config) {
   Lineage lineage;
-  if (!config.is_object() || !config.contains(kLineageKey)) return lineage;
+  if (!is_member(config)) return lineage;
   for (const Json& ancestor : config.at(kLineageKey)) {
     lineage.push_back(
         {.run = ancestor.at("run"),

@@ -41,6 +41,10 @@ bool continues(const RunConfig& config);
 
 nlohmann::ordered_json to_json(const Lineage& lineage);
 
+/// Whether a run's configuration is that of a member of a population, which has a lineage, maybe an empty
+/// one. What else a person's own training loop may call so is none.
+bool is_member(const nlohmann::ordered_json& config);
+
 /// The lineage in a run's configuration; empty for a run that begins from new weights. Throws
 /// nlohmann::json::exception if it is damaged.
 Lineage lineage_of(const nlohmann::ordered_json& config);

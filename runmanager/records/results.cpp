@@ -271,8 +271,7 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
                     {"error", run.error ? Json(*run.error) : Json(nullptr)}});
     if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
-    if (run.config.is_object() && run.config.contains(kLineageKey))
-      list.back()[kLineageKey] = run.config[kLineageKey];
+    if (is_member(run.config)) list.back()[kLineageKey] = run.config[kLineageKey];
   }
   Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
   const std::vector<CompletedRepeats> repeated = completed_repeats(runs);

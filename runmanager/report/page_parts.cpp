@@ -140,7 +140,7 @@ std::string best_command(const ReportData& data) {
   if (!data.is_search || !data.best || data.directories.size() != 1) return "";
   const RunRecord& run = data.records[*data.best];
   // Settings of a population's last epochs alone are another training.
-  if (run.config.is_object() && run.config.contains(kLineageKey)) return "";
+  if (is_member(run.config)) return "";
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
   const bool is_program = run.config.is_object() && run.config.contains("command");
   Json point = Json::object();

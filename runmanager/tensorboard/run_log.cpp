@@ -220,9 +220,9 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
   std::deque<std::string> tags;  // A point refers to its tag.
-  const bool is_member = run_.config.is_object() && run_.config.contains(kLineageKey);
-  const Lineage lineage = is_member ? lineage_of(run_.config) : Lineage();
-  for (const auto& [key, value] : is_member ? params_at(lineage, run_.params, record.epoch) : Params()) {
+  const bool changes = is_member(run_.config);
+  const Lineage lineage = lineage_of(run_.config);
+  for (const auto& [key, value] : changes ? params_at(lineage, run_.params, record.epoch) : Params()) {
     if (const nlohmann::ordered_json number = to_json(value); number.is_number())
       points.push_back({tags.emplace_back("Parameters/" + key), number.get<double>()});
   }

@@ -237,6 +237,17 @@ TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
   }
 }
 
+// Of a person's own training loop.
+TEST(RunRecord, MayHaveASettingThatIsCalledAsTheLineageOfAPopulation) {
+  RunRecord run = completed_run();
+  for (const Json& own : {Json("v2"), Json({"a", "b"}), Json(3), Json({{"from", "a"}})}) {
+    run.config[kLineageKey] = own;
+    EXPECT_EQ(run_record_from_json(to_json(run), "here").config[kLineageKey], own);
+    EXPECT_TRUE(lineage_of(run.config).empty());
+    EXPECT_FALSE(results_json({run}, "s")["runs"][0].contains(kLineageKey));
+  }
+}
+
 TEST(RunRecord, IsRefusedIfItsDirectoryIsNoTextAndMayHaveNone) {
   RunRecord run = completed_run();
   run.provenance = {{"directory", 3}};
