@@ -237,8 +237,7 @@ TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
   }
 }
 
-// Of a person's own training loop.
-TEST(RunRecord, MayHaveASettingThatIsCalledAsTheLineageOfAPopulation) {
+TEST(RunRecord, MayHaveASettingThatAPersonCallsLineage) {
   RunRecord run = completed_run();
   for (const Json& own : {Json("v2"), Json({"a", "b"}), Json(3), Json({{"from", "a"}})}) {
     run.config[kLineageKey] = own;
