@@ -11,6 +11,7 @@
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"
@@ -76,8 +77,8 @@ class Watch {
     const Clock::time_point begin = Clock::now();
     if (begin < next_records_ || !has_runs(directory_)) return;
     const RecordedSweep sweep = read_sweep(directory_);
-    const LiveSweep& live = recorded_.update(sweep.runs, goals_of(sweep));
-    all_ended_ = options_.is_done ? options_.is_done(sweep.runs) : live.finished() == live.runs;
+    const LiveSweep& live = recorded_.update(sweep.runs, goals_of(sweep), trials_to_come(sweep.file));
+    all_ended_ = options_.is_done ? options_.is_done(sweep.runs) : live.finished() == sweep.runs.size();
     show(live);
     next_records_ = begin + kRestPerReading * (Clock::now() - begin);
   }
@@ -168,10 +169,11 @@ class Watch {
 
 }  // namespace
 
-const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, const Goals& goals) {
+const LiveSweep& RecordedProgress::update(const std::vector<RunRecord>& runs, const Goals& goals,
+                                          std::size_t trials) {
   live_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  live_.runs = runs.size();
-  live_.work = static_cast<double>(runs.size());
+  live_.runs = std::max(runs.size(), trials);
+  live_.work = static_cast<double>(live_.runs);
   live_.ended.clear();
   live_.active.clear();
   std::vector<std::size_t> newly_ended;

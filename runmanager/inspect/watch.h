@@ -27,8 +27,8 @@ class RecordedProgress {
   explicit RecordedProgress(std::string name) { live_.name = std::move(name); }
 
   /// `runs`: as list_runs() has them now. They do not tell the amount of work, so every run counts the same.
-  /// `goals`: by which the best is chosen.
-  const LiveSweep& update(const std::vector<RunRecord>& runs, const Goals& goals);
+  /// `goals`: by which the best is chosen. `trials`: how many there will be at least.
+  const LiveSweep& update(const std::vector<RunRecord>& runs, const Goals& goals, std::size_t trials = 0);
 
  private:
   LiveSweep live_;

@@ -30,11 +30,17 @@ const Axis* find_range(const Space& space) {
   return find_axis(space, [](const Axis& axis) { return axis.range.has_value(); });
 }
 
-SearchSpec search_of(const nlohmann::ordered_json& json) {
+// How it chooses trials.
+SearchSpec method_of(const nlohmann::ordered_json& json) {
   SearchSpec search = json.get<SearchSpec>();
-  search.method = search_method_names().parse(json.at("method").get<std::string>());
-  search.goals = goals_in(json, {});
+  search.method = search_method_names().parse(json.value("method", "grid"));
   search.samples_tpe = json.value("sampler", "") == "tpe";
+  return search;
+}
+
+SearchSpec search_of(const nlohmann::ordered_json& json) {
+  SearchSpec search = method_of(json);
+  search.goals = goals_in(json, {});
   if (json.contains("target")) search.target = json.at("target");
   if (json.contains("seconds")) search.seconds = json.at("seconds");
   return search;
@@ -193,6 +199,12 @@ int epochs_of(const JsonView& file) {
   Problems ignored;
   const Setting& epochs = *find_setting(settings_of(file), is_command_file(file) ? "reports" : "epochs");
   return complete_value(epochs, {file.find(epochs.name), file, {}, {}, ignored}).get<int>();
+}
+
+std::size_t trials_to_come(const nlohmann::ordered_json& sweep) {
+  if (!sweep.contains("search")) return 0;
+  const SearchSpec search = method_of(sweep["search"]);
+  return adds_trials(search) ? total_trials(search, epochs_of(document_of(sweep, "sweep.json"))) : 0;
 }
 
 bool has_range(const Space& space) { return find_range(space) != nullptr; }

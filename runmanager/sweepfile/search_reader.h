@@ -21,6 +21,9 @@ int epochs_of(const JsonView& file);
 std::optional<SearchSpec> read_search(const JsonView& root, const Space& space, bool is_recorded,
                                       Problems& problems);
 
+/// How many trials the search of a sweep.json may have, if it adds them while others are trained; else 0.
+std::size_t trials_to_come(const nlohmann::ordered_json& sweep);
+
 /// Whether any axis is a range of numbers.
 bool has_range(const Space& space);
 

@@ -5,6 +5,7 @@
 #include "runmanager/inspect/watch.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/results_table.h"
 #include "tests/support/run_world.h"
 
@@ -142,6 +143,10 @@ TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   EXPECT_EQ(live.latest.size(), 3u);
   EXPECT_EQ(live.latest.back().name, "b");
   EXPECT_EQ(live.earlier_work, 2);
+  const Json tpe = {{"search", {{"method", "tpe"}, {"trials", 8}}}},
+             random = {{"search", {{"method", "random"}, {"trials", 8}}}};
+  EXPECT_EQ(trials_to_come(random), 0u) << "all are there from the start, maybe fewer";
+  EXPECT_DOUBLE_EQ(progress.update(runs, default_goals(runs), trials_to_come(tpe)).fraction(), 2 / 8.0);
 }
 
 // A sweep of two runs; the second one has not ended.
