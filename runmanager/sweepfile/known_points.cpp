@@ -115,7 +115,9 @@ struct KnownPointReader {
       return fmt::format("{} from {} to {}", has_integers(axis.range->kind) ? "an integer" : "a number",
                          axis.range->low, axis.range->high);
     std::vector<std::string> values;
-    for (const JsonView& value : JsonView(axis.values).children()) values.push_back(describe(value));
+    for (const JsonView& value : JsonView(axis.values).children())
+      values.push_back(value->is_structured() ? in_quotes(param_text(param_of(value, axis.path)))
+                                              : describe(value));
     return listed(values);
   }
 

@@ -59,11 +59,13 @@ void visit_axes(JsonDocument& root, const Visit& visit) {
             [&](Json& axes, const KeyPath& at) { visit_values(root, axes, at, /*is_axes=*/true, visit); });
 }
 
+// Also the points that a search is given: they name values of axes as conditions do.
 void visit_conditions(JsonDocument& root, const Visit& visit) {
-  for (const char* key : {"exclude", "when"}) {
-    if (!root.json.contains(key)) continue;
-    for (auto& [name, rule] : root.json[key].items())
-      visit_values(root, rule, {key, name}, /*is_axes=*/false, visit);
+  for (const KeyPath& path : {KeyPath{"exclude"}, KeyPath{"when"}, KeyPath{"search", "points"}}) {
+    const Json::json_pointer rules(fmt::format("/{}", fmt::join(path, "/")));
+    if (!root.json.contains(rules)) continue;
+    for (auto& [name, rule] : root.json[rules].items())
+      visit_values(root, rule, below(path, name), /*is_axes=*/false, visit);
   }
 }
 

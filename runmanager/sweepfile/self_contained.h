@@ -19,11 +19,11 @@ namespace sweep {
 /// whether it has it.
 bool remove_recorded_keys(JsonDocument& root);
 
-/// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in
-/// `overrides`. Puts the content of network files into axes over "network". There each network has a name of
-/// its own, by which conditions then ask for it: a second one called "mlp" becomes "mlp-2". `directory`: of
-/// the sweep file. Network files that cannot be read are left for the expansion to report. Of a program,
-/// makes the paths of "cwd" and "inputs" absolute.
+/// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes, conditions and points of its
+/// search, and in `overrides`. Puts the content of network files into axes over "network". There each network
+/// has a name of its own, by which conditions and points then ask for it: a second one called "mlp" becomes
+/// "mlp-2". `directory`: of the sweep file. Network files that cannot be read are left for the expansion to
+/// report. Of a program, makes the paths of "cwd" and "inputs" absolute.
 void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides,
                          const std::filesystem::path& directory, NetworkFiles& files);
 
