@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <system_error>
 
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
@@ -233,7 +235,10 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   try {
     app.parse(words);
   } catch (const CLI::Success& help) {
-    return app.exit(help, std::cout, std::cerr);
+    std::ostringstream text;
+    const int code = app.exit(help, text, text);
+    std::cout << wrapped(text.str(), stdout_width());
+    return code;
   } catch (const CLI::ParseError& error) {
     const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
     std::string message = is_missing && has_command ? commands[chosen].missing_argument : error.what();

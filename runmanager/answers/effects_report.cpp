@@ -9,6 +9,7 @@
 #include "runmanager/answers/statistics.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -143,7 +144,7 @@ std::string effects_text(const Effects& effects, const std::vector<TextTable>& t
     text += fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
                         printable(fmt::format("{}", fmt::join(effects.left_out, ", "))));
   }
-  return text;
+  return wrapped(text, style.width);
 }
 
 Json effects_json(const Effects& effects) {

@@ -22,6 +22,7 @@
 #include "runmanager/answers/statistics.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/run_metric.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {
@@ -232,7 +233,7 @@ Answer answer_of(const Importances& importances, const TableStyle& style) {
                                    {"may_be_chance", setting.may_be_chance},
                                    {"trials", setting.trials},
                                    {"best", setting.best}});
-  return {std::move(text), std::move(json), {std::move(table)}};
+  return {wrapped(text, style.width), std::move(json), {std::move(table)}};
 }
 
 }  // namespace sweep

@@ -124,11 +124,13 @@ void print_summary(const SweepSummary& summary, const RunnerOptions& options,
     text.remove_suffix(1);
     environment.terminal.write(json_message(text));
   };
-  if (!options.quiet && summary.search) say("\n" + search_text(summary, runs) + "\n");
+  // A terminal would break words.
+  const int columns = environment.terminal.interactive && !options.json ? environment.terminal.width() : 0;
+  if (!options.quiet && summary.search) say("\n" + wrapped(search_text(summary, runs), columns) + "\n");
   if (const std::string text = missing_metric_text(runs, summary.sweep); !text.empty())
     say("\n" + text + "\n");
   if (const std::string text = unmatched_text(runs, summary.sweep); !text.empty()) say(text);
-  if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
+  if (!options.quiet && summary.cost.runs > 0) say("\n" + wrapped(cost_text(summary.cost), columns) + "\n");
   if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means));
   if (summary.signal != 0 && !options.command.empty()) {
     say(fmt::format("Stopped by {}. To go on: {}\n", signal_name(summary.signal),

@@ -125,6 +125,20 @@ std::vector<std::string> TextTable::fit(int limit) {
   return left_out;
 }
 
+bool TextTable::fit_titles(int limit, bool unicode) {
+  constexpr int kMinTitle = 3;
+  const auto is_wide = [this, limit] {
+    const std::vector<int> now = widths();
+    return limit > 0 && std::accumulate(now.begin(), now.end(), 0) > limit;
+  };
+  const std::vector<Column> whole = columns;
+  for (int title = limit; is_wide() && title >= kMinTitle; --title) {
+    for (std::size_t c = 1; c < columns.size(); ++c)
+      columns[c].title = fit_width(whole[c].title, title, unicode);
+  }
+  return !is_wide();
+}
+
 std::string not_shown_text(const std::vector<std::string>& titles, int width) {
   std::string text, line = "  not shown for lack of width:";
   for (const std::string& title : titles) {

@@ -4,12 +4,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 
 namespace sweep {
@@ -199,6 +201,30 @@ std::string fit_width(std::string_view text, int columns, bool unicode) {
     text.remove_prefix(glyph.bytes);
   }
   return fitted;
+}
+
+std::string wrapped(std::string_view text, int columns) {
+  if (columns == 0) return std::string(text);
+  std::string lines;
+  for (const std::string_view whole : split(text, '\n')) {
+    std::string line(whole);
+    std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (const std::size_t gap = line.find("  ", indent); gap != std::string::npos)
+      indent = std::min(line.find_first_not_of(' ', gap), line.size());
+    while (display_width(line) > columns) {
+      std::size_t end = std::string::npos;
+      for (std::size_t blank = line.find(' ', indent);
+           blank != std::string::npos && display_width(std::string_view(line).substr(0, blank)) <= columns;
+           blank = line.find(' ', blank + 1))
+        end = blank;
+      if (end == std::string::npos) break;
+      lines += line.substr(0, end) + '\n';
+      line = std::string(indent, ' ') + line.substr(end + 1);
+    }
+    lines += line + '\n';
+  }
+  lines.pop_back();
+  return lines;
 }
 
 }  // namespace sweep

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A wider matrix does not fit into a terminal.
+// A wider matrix does not fit into most terminals.
 constexpr std::size_t kMaxClassesOfMatrix = 20, kMaxMistakes = 20;
 
 std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
@@ -35,6 +35,7 @@ TextTable class_table(const RunScores& scores, bool is_plain) {
                                     share_text(score.recall),
                                     number_text(score.f1)};
   };
+  table.columns[1].importance = table.columns[2].importance = 10;
   for (std::size_t c = 0; c < scores.classes.size(); ++c)
     table.rows.push_back(row(scores.names[c], scores.classes[c]));
   table.rows.push_back(row("mean", mean_scores(scores.classes)));
@@ -76,13 +77,17 @@ TextTable target_table(const RunScores& scores, bool is_plain) {
 }
 
 // A table of the classes or targets; of classes also the confusion matrix, or of many classes their most
-// frequent mistakes if there are any. In CSV numbers are plain.
-std::vector<TextTable> evaluation_tables(const RunScores& scores, TableFormat format) {
-  const bool is_plain = format == TableFormat::kCsv;
+// frequent mistakes if there are any, and also if the matrix is wider than the terminal. In CSV numbers are
+// plain.
+std::vector<TextTable> evaluation_tables(const RunScores& scores, const TableStyle& style) {
+  const bool is_plain = style.format == TableFormat::kCsv;
   if (!scores.targets.empty()) return {target_table(scores, is_plain)};
   std::vector<TextTable> tables = {class_table(scores, is_plain)};
-  TextTable second =
-      scores.names.size() <= kMaxClassesOfMatrix ? matrix_table(scores) : mistakes_table(scores);
+  TextTable second = matrix_table(scores);
+  // Columns are in the order of the rows, whose names are whole.
+  const int width = style.format == TableFormat::kText ? style.width : 0;
+  if (scores.names.size() > kMaxClassesOfMatrix || !second.fit_titles(width, style.unicode))
+    second = mistakes_table(scores);
   if (!second.rows.empty()) tables.push_back(std::move(second));
   return tables;
 }
@@ -97,8 +102,9 @@ std::string evaluation_text(const LoadedRun& run, const RunScores& scores) {
     text +=
         fmt::format("{}{} {}", std::exchange(separator, ", "), metric->title, metric_text(*metric, value));
   }
-  const std::vector<TextTable> tables = evaluation_tables(scores, TableFormat::kText);
-  text += "\n\n" + formatted_tables(tables, style_of(TableFormat::kText));
+  const TableStyle style = style_of(TableFormat::kText);
+  const std::vector<TextTable> tables = evaluation_tables(scores, style);
+  text += "\n\n" + formatted_tables(tables, style);
   return text + (scores.targets.empty() && tables.size() == 1 ? "\nno mistakes\n" : "");
 }
 
@@ -160,7 +166,7 @@ int evaluate(const EvaluateOptions& options) {
   print_as(
       options.format, [&] { return evaluation_json(run, scores); },
       [&] { return evaluation_text(run, scores); },
-      [&] { return evaluation_tables(scores, options.format); });
+      [&] { return evaluation_tables(scores, style_of(options.format)); });
   return kExitDone;
 }
 

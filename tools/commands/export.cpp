@@ -63,7 +63,7 @@ Command export_command() {
             ->required();
         app.add_option(
                "--format", options.format,
-               "csv: a row per point; json; markdown: a row per run with last values; default: as FILE is "
+               "csv: a row per point; json; markdown: a row per run with last values; default: as FILE "
                "ends, else csv")
             ->check(CLI::IsMember({"csv", "json", "markdown"}));
         app.add_option("-o,--output", options.output, "instead of standard output")->type_name("FILE");

@@ -105,7 +105,10 @@ TextTable class_table(const Predictions& predictions, const Predictor& predictor
   const char* const letter = predictor.kind() == PredictionKind::kScores ? "score" : "P";
   for (std::size_t c = 0; is_csv && c < names.size(); ++c)
     table.add_column(fmt::format("{}({})", letter, names[c]));
-  for (std::size_t k = 1; !is_csv && k < shown; ++k) table.add_column(k == 1 ? "second" : "third");
+  for (std::size_t k = 1; !is_csv && k < shown; ++k) {
+    table.add_column(k == 1 ? "second" : "third");
+    table.columns.back().importance = static_cast<int>(shown - k);
+  }
   for (std::size_t i = 0; i < predictions.samples.size(); ++i) {
     const auto values = row_of(predictions.values, i, names.size());
     const auto text = [&](std::size_t c) { return value_text(predictor.kind(), values[c], is_csv); };

@@ -25,7 +25,7 @@ std::string keys_help() {
   for (const Setting& setting : top_level_settings()) {
     if (!setting.is_shown) continue;
     text += fmt::format(
-        "  {:<12} {}{}\n", setting.name, setting.help,
+        "  {:<14}  {}{}\n", setting.name, setting.help,
         setting.default_value ? fmt::format(" (default {})", to_string(*setting.default_value)) : "");
   }
   return text + "\"sweep schema\" prints all of them with types and limits.";
@@ -221,7 +221,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 
 void add_logdir_option(CLI::App& app, SweepArguments& arguments) {
   app.add_option("--logdir", arguments.logdir,
-                 "where the sweep's directory is made; default: runs, or where that is if it was named")
+                 "where the sweep's directory is made; default: runs, or where the directory given is")
       ->type_name("DIR");
 }
 

@@ -196,7 +196,8 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
     if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else if (options.format == TableFormat::kText) {
-    std::cout << results_table(runs, keys, table) << printable(other_runs_text(directory, sweep.file));
+    std::cout << results_table(runs, keys, table)
+              << wrapped(printable(other_runs_text(directory, sweep.file)), stdout_width());
   } else {
     std::cout << formatted_results(runs, keys, options.format, table);
   }

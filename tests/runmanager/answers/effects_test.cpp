@@ -84,6 +84,16 @@ TEST(Effects, HaveTheBestValuesThatTheGoalAsksFor) {
   }
 }
 
+TEST(Effects, FitTheTerminal) {
+  std::vector<RunRecord> runs = grid(2);
+  for (RunRecord& run : runs) run.run_seconds = 1;
+  const Effects effects = effects_of(runs, "score");
+  for (int width = 40; width < 100; ++width)
+    EXPECT_LE(testing::widest_line(answer_of(effects, {.width = width}).text), width);
+  EXPECT_THAT(answer_of(effects, {.width = 45}).text,
+              AllOf(HasSubstr("not shown for lack of width"), HasSubstr("more of them together")));
+}
+
 TEST(Effects, OfEqualValuesAreNone) {
   for (const double value : {0.1, 0.098, 0.7}) {
     std::vector<RunRecord> runs = grid(2);

@@ -175,6 +175,8 @@ TEST(Importances, FollowTheGoalAndSayWhatTheBestHave) {
   EXPECT_THAT(answer.text, HasSubstr("n        182 to 197"));
   EXPECT_EQ(answer.json.at("importances").at(0).at("share"), 1);
   EXPECT_THAT(answer.tables.at(0).rows, ElementsAre(ElementsAre("n", "182 to 197", "1", "200", "no")));
+  for (int width = 42; width < 100; ++width)
+    EXPECT_LE(testing::widest_line(answer_of(importances, {.width = width}).text), width);
 }
 
 TEST(Importances, NeedTrialsThatDiffer) {

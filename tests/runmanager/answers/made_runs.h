@@ -1,7 +1,11 @@
 // Records of runs that were never trained.
 #pragma once
 
+#include <algorithm>
+
+#include "core/base/text.h"
 #include "runmanager/answers/source_runs.h"
+#include "runmanager/terminal/terminal.h"
 #include "tests/support/test.h"
 
 namespace sweep::testing {
@@ -34,6 +38,13 @@ inline SourceRun graded(Params params, double accuracy, double seconds = 1, std:
   for (EpochRecord& epoch : run.record.epochs) epoch.set("validation_accuracy", accuracy);
   run.record.metrics.clear();
   return run;
+}
+
+/// The columns that `text` takes.
+inline int widest_line(const std::string& text) {
+  int widest = 0;
+  for (const std::string_view line : split(text, '\n')) widest = std::max(widest, display_width(line));
+  return widest;
 }
 
 }  // namespace sweep::testing

@@ -302,6 +302,17 @@ std::vector<std::string> titles_of(const TextTable& table) {
   return titles;
 }
 
+TEST(TextTable, CutsTitlesAfterTheFirstToFit) {
+  TextTable table({"label", "class 1", "class 2"});
+  table.rows = {{"class 1", "957", "2"}};
+  EXPECT_TRUE(table.fit_titles(27, true));
+  EXPECT_THAT(titles_of(table), ElementsAre("label", "class 1", "class 2")) << "it takes 27 columns";
+  EXPECT_TRUE(table.fit_titles(22, true));
+  EXPECT_THAT(titles_of(table), ElementsAre("label", "cla…", "cla…"));
+  EXPECT_FALSE(table.fit_titles(18, true));
+  EXPECT_TRUE(table.fit_titles(0, true)) << "any width";
+}
+
 TEST(TextTable, ACellStaysOnItsLine) {
   TextTable table({"file", "class"}, 2);
   table.rows = {{"a\nb", "cat"}};

@@ -37,6 +37,33 @@ TEST(FitWidth, KeepsTheSequenceThatSwitchesColoursOff) {
   EXPECT_EQ(fit_width("\x1b[31mabcdef\x1b[0m", 3), "\x1b[31mab…\x1b[0m");
 }
 
+TEST(Wrapped, BreaksLinesAtBlanksBelowTheirSecondColumn) {
+  const std::string help =
+      "Usage: sweep\n"
+      "  --jobs N   runs at once; auto: one per core\n"
+      "             more of it, which is also long\n"
+      "plain words without columns\n";
+  EXPECT_EQ(wrapped(help, 0), help);
+  EXPECT_EQ(wrapped(help, 80), help);
+  EXPECT_EQ(wrapped(help, 26),
+            "Usage: sweep\n"
+            "  --jobs N   runs at once;\n"
+            "             auto: one per\n"
+            "             core\n"
+            "             more of it,\n"
+            "             which is also\n"
+            "             long\n"
+            "plain words without\n"
+            "columns\n");
+  EXPECT_EQ(wrapped("/a/long/path of words", 5), "/a/long/path of words") << "no blank where it could break";
+  for (int columns = 1; columns < 40; ++columns) {
+    std::string words = wrapped(help, columns), expected = help;
+    for (std::string* text : {&words, &expected})
+      std::erase_if(*text, [](char c) { return c == ' ' || c == '\n'; });
+    EXPECT_EQ(words, expected);
+  }
+}
+
 TEST(HumanSeconds, ChooseTheUnit) {
   const std::pair<double, const char*> cases[] = {
       {0, "0 ms"},         {0.000002, "0.002 ms"}, {0.00004, "0.04 ms"}, {0.0004, "0.4 ms"},
