@@ -23,9 +23,9 @@ namespace {
 
 using Records = std::span<const RunRecord>;
 
-// On a narrow terminal parameters that do not vary go first, then most times and the validation loss, then
-// other parameters, which tell the runs apart, then metrics.
-constexpr int kConstantParameter = 10, kVaryingParameter = 450;
+// On a narrow terminal columns that do not vary go first, then times and the validation loss, then other
+// parameters, which tell the runs apart, then metrics.
+constexpr int kConstant = 10, kVaryingParameter = 520;
 
 bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
@@ -54,7 +54,7 @@ void add_param(TextTable& table, const std::string& key, const std::string& titl
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
   table.add_column({.title = title,
                     .right_aligned = numeric,
-                    .importance = varies ? kVaryingParameter : kConstantParameter,
+                    .importance = varies ? kVaryingParameter : kConstant,
                     .leads = true,
                     .key = title},
                    runs, text);
@@ -128,6 +128,12 @@ TextTable whole_table(Records runs, const std::vector<std::string>& keys, bool i
   };
   if (has_names) add_text("run", [](const RunRecord& run) { return run.name; });
   add_text("status", [](const RunRecord& run) { return std::string(to_string(run.status)); });
+  // Runs that are skipped or have not started are counted below the table.
+  const bool all_completed = std::ranges::all_of(runs, [](const RunRecord& run) {
+    return run.status == RunStatus::kCompleted || run.status == RunStatus::kSkipped ||
+           run.status == RunStatus::kPending;
+  });
+  if (all_completed) table.columns.back().importance = kConstant;
   table.add_column({.title = "epochs", .importance = 200, .key = "epochs"}, runs, epochs_text);
   for (const Metric* metric : shown) add_metric(table, *metric, runs, is_plain);
   return table;

@@ -184,7 +184,7 @@ TEST(FormattedResults, CallAParameterApartFromAColumnWithItsName) {
               AllOf(StartsWith("    loss  param.loss\n"), HasSubstr("0.5000  of parameter\n")));
 }
 
-TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
+TEST(ResultsTable, LeavesOutTimesBeforeParametersBeforeMetricsAndSaysWhich) {
   std::vector<RunRecord> runs;
   for (const char* name : {"a", "b"}) {
     RunRecord record = run("x", RunStatus::kCompleted, 0.5, 0.25);
@@ -197,9 +197,15 @@ TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
   const std::string wide = results_table(runs, keys, {.width = 130}),
                     narrow = results_table(runs, keys, {.width = 60});
   EXPECT_THAT(wide, Not(HasSubstr("not shown")));
-  EXPECT_THAT(narrow, HasSubstr("  not shown for lack of width: constant, total, epochs,\n    network\n"));
-  for (const char* kept : {"  lr  ", "val acc", "accuracy", "loss"}) EXPECT_THAT(narrow, HasSubstr(kept));
-  EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2  completed"));
+  EXPECT_THAT(narrow,
+              HasSubstr("  not shown for lack of width: status, constant, total,\n    epochs, s/epoch\n"));
+  for (const char* kept : {"  lr  ", "value-a", "value-b", "val acc", "accuracy", "loss"})
+    EXPECT_THAT(narrow, HasSubstr(kept));
+  EXPECT_THAT(results_table(runs, keys, {.width = 45}),
+              HasSubstr("constant, total, epochs, img/s, network\n"));
+  EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2    50.00%   25.00%\n"));
+  runs[1].status = RunStatus::kInterrupted;
+  EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2  interrupted"));
 }
 
 // That of a device, say, of which one is skipped, tells apart no rows that are there.
