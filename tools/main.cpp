@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -19,19 +18,13 @@
 #include "core/base/threads.h"
 #include "core/parallel/mpi_session.h"
 #include "core/parallel/replicated_engine.h"
+#include "runmanager/records/provenance.h"
 #include "runmanager/sweep/worker.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/commands/launch.h"
 
 namespace {
-
-// What was typed to start this program. Scripts that start it for somebody, such as tools/run, put themselves
-// into this variable.
-std::string typed_program(const char* own_name) {
-  const char* script = std::getenv("SWEEP_TYPED_AS");
-  return script != nullptr && *script != '\0' ? script : own_name;
-}
 
 // A file that is opened while one of the descriptors 0 to 2 is closed would get its number, and be read or
 // written as if it were a standard stream.
@@ -91,8 +84,8 @@ int main(int argc, char** argv) {
   try {
     const std::unique_ptr<MpiSession> session = start_mpi();
     if (session && session->world().rank() > 0) return serve_replicas(session->world());
-    const int code =
-        run_as_told({argv + 1, argv + argc}, session.get(), typed_program(argc > 0 ? argv[0] : "sweep"));
+    const int code = run_as_told({argv + 1, argv + argc}, session.get(),
+                                 sweep::typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();
     if (std::cout) return code;
     if (reader_is_gone()) {

@@ -121,7 +121,7 @@ fs::path find_sweep(const fs::path& directory) {
   });
   if (found.empty())
     throw DataError(fmt::format("{}: no sweep is running in it; \"{}\" lists those there are",
-                                directory.string(), shell_command({"sweep", "status"}, directory)));
+                                directory.string(), shell_command({typed_program(), "status"}, directory)));
   if (found.size() > 1)
     throw ConfigError(fmt::format("{}: several sweeps are running in it; name one of {}", directory.string(),
                                   listed(found)));
@@ -181,7 +181,7 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal, How
     for (const std::string& line : live_table(*status.progress, terminal)) text += line + "\n";
   }
   if (can_go_on && !is_elsewhere)
-    text += "To go on: " + shell_command({"sweep", "resume"}, status.directory) + "\n";
+    text += "To go on: " + shell_command({typed_program(), "resume"}, status.directory) + "\n";
   return text;
 }
 

@@ -41,6 +41,10 @@ nlohmann::ordered_json dataset_provenance(const Dataset& dataset);
 /// "targets": {"price": {"mean": 1.5, "deviation": 0.5}}.
 nlohmann::ordered_json dataset_balance(const Dataset& dataset);
 
+/// What was typed to start this program. Scripts that start it for somebody, such as tools/run, put
+/// themselves into the variable SWEEP_TYPED_AS.
+std::string typed_program(const std::string& own_name = "sweep");
+
 /// One line that a shell splits into `words` again; words are quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);
 /// The same with a path as the last word, which the command does not take for an option: "sweep resume ./-x".

@@ -79,7 +79,7 @@ std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& op
     throw ConfigError(fmt::format(
         "{}: tasks on the cluster train its runs as they were{}; to change them, end these first: {}",
         directory.string(), changed.empty() ? "" : ", with another value of: " + changed,
-        shell_command({"sweep", "cancel"}, directory)));
+        shell_command({typed_program(), "cancel"}, directory)));
   std::vector<bool> done;
   for (const RunRecord& record : records)
     done.push_back(has_ended(record.status) && !(record.status == RunStatus::kFailed && tries_failed));
@@ -157,7 +157,7 @@ void check_no_live_tasks(const fs::path& directory, SlurmClient& client) {
   if (live == 0) return;
   throw ConfigError(fmt::format("{}: {} on the cluster train{} it; \"{}\" ends them", directory.string(),
                                 counted(live, "task"), live == 1 ? "s" : "",
-                                shell_command({"sweep", "cancel"}, directory)));
+                                shell_command({typed_program(), "cancel"}, directory)));
 }
 
 namespace {

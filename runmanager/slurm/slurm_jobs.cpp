@@ -303,7 +303,7 @@ std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished,
   text += fmt::format(
       "{} {} not done, and no task is left to train {}. What the tasks said is in {}; to go on: {}\n",
       counted(unfinished, "run"), unfinished == 1 ? "is" : "are", unfinished == 1 ? "it" : "them",
-      printable((directory / kSlurmFolder).string()), shell_command({"sweep", "resume"}, directory));
+      printable((directory / kSlurmFolder).string()), shell_command({typed_program(), "resume"}, directory));
   return text;
 }
 

@@ -317,7 +317,7 @@ class Submitter {
 
   std::string what_next(const std::string& what) const {
     return fmt::format("{}; \"{}\" submits what is missing", what,
-                       shell_command({"sweep", "resume"}, options_.directory));
+                       shell_command({typed_program(), "resume"}, options_.directory));
   }
 
   const SubmissionOptions& options_;

@@ -241,7 +241,7 @@ void SweepRunner::check_is_same() const {
     throw ConfigError(fmt::format(
         "{}: others train a sweep with other runs there:{}\nTo work with them, use the same sweep "
         "file, or: {}",
-        directory, runs, shell_command({"sweep", "resume", "--join"}, directory_->path())));
+        directory, runs, shell_command({typed_program(), "resume", "--join"}, directory_->path())));
   if (const std::string inputs = differences_from_inputs(directory_->path(), sweep_, *kind_); !inputs.empty())
     throw ConfigError(
         fmt::format("{}: others train it with other data there:{}\nWho trains a run must not change its "

@@ -101,6 +101,8 @@ TEST_F(Resume, TheLineThatSaysHowToGoOnCanBeTyped) {
               HasSubstr("To go on: " + program_path(SWEEP_PROGRAM) + words + "\n"));
   EXPECT_THAT(run_shell("SWEEP_TYPED_AS=tools/run $SWEEP" + words, 75).err,
               HasSubstr("To go on: tools/run" + words + "\n"));
+  EXPECT_THAT(run_shell("SWEEP_TYPED_AS=tools/run $SWEEP status runs/s").out,
+              HasSubstr("To go on: tools/run resume runs/s\n"));
 }
 
 // The first file of a new user.

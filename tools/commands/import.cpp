@@ -20,7 +20,7 @@ int import_directory(const ImportOptions& given) {
   for (const std::string& remark : imported.remarks) std::cerr << "sweep: " << printable(remark) << '\n';
   std::cout << printable(fmt::format("{} in {}\nTo look at them: {}\n", counted(imported.runs, "run"),
                                      shell_command({imported.directory.string()}),
-                                     shell_command({"sweep", "show"}, imported.directory)));
+                                     shell_command({typed_program(), "show"}, imported.directory)));
   return kExitDone;
 }
 

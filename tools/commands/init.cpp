@@ -86,7 +86,7 @@ int init(const fs::path& file) {
   write_file_atomically(network, kNetworkText);
   write_file_atomically(file, fmt::format(kSweepText, nlohmann::json(network.filename().string()).dump()));
   std::cout << printable(fmt::format("{} and {} are written; try: {}\n", file.string(), network.string(),
-                                     shell_command({"sweep", "plan"}, file)));
+                                     shell_command({typed_program(), "plan"}, file)));
   return kExitDone;
 }
 

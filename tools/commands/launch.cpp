@@ -36,7 +36,7 @@ fs::path this_program() {
 }
 
 std::string command_on(const char* command, const fs::path& directory) {
-  return shell_command({"sweep", command}, directory);
+  return shell_command({typed_program(), command}, directory);
 }
 
 // Tasks that somebody holds are in the place of others, but do nothing.
