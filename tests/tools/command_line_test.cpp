@@ -74,6 +74,10 @@ TEST_F(CommandLine, AFileAloneIsRun) {
   EXPECT_EQ(options.runner.threads, 0);
 }
 
+TEST_F(CommandLine, ADirectoryWithADashIsNoOptionInAHint) {
+  EXPECT_EQ(logdir_of(parse_run({"a.json", "--logdir", "-x/y"}).sweep), "./-x/y");
+}
+
 TEST_F(CommandLine, OptionsMayStandAnywhere) {
   const RunOptions options =
       parse_run({"--logdir", "/tmp/x", "a.json", "--epochs", "3", "lr=1", "--seed=5", "--threads", "2",

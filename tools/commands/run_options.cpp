@@ -135,7 +135,9 @@ void check_is_directory(const SweepArguments& arguments) {
 }
 
 fs::path logdir_of(const SweepArguments& arguments) {
-  if (!arguments.logdir.empty()) return arguments.logdir;
+  // A hint with a path that begins with a dash could not be typed: other programs take it for an option.
+  if (!arguments.logdir.empty())
+    return arguments.logdir.native().front() == '-' ? "." / arguments.logdir : arguments.logdir;
   if (!has_directory(arguments)) return "runs";
   return directory_of(named_directory(arguments.file));
 }
