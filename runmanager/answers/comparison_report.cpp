@@ -46,10 +46,11 @@ std::string both(const OptionalNumbers& seconds) {
   return text(seconds.base) + " / " + text(seconds.other);
 }
 
+// "" if neither run has a loss.
 std::string curves_text(const CurveParity& curves) {
-  if (curves.epochs == 0) return "-";
+  if (curves.epochs == 0) return "";
   if (curves.same_bits) return "same bits";
-  if (!curves.largest_loss_difference) return "-";
+  if (!curves.largest_loss_difference) return "";
   return fmt::format("{:.2g} in {} {}", shown(*curves.largest_loss_difference),
                      curves.is_step ? "step" : "epoch", curves.epoch);
 }

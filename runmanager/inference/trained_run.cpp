@@ -78,7 +78,7 @@ RecordedRun read_run(const fs::path& path, const fs::path& data) {
   run.directory = find_run(path);
   run.record = read_run_record(run.directory / kRunRecordFile);
   if (!run.record.config.is_object() || !run.record.config.contains("network")) {
-    throw DataError(fmt::format("{}: was trained by another program's loop, so its network is not recorded",
+    throw DataError(fmt::format("{}: was trained by another program, so its network is not recorded",
                                 run.directory.string()));
   }
   run.config = recorded_config(run.record);

@@ -158,7 +158,7 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
                        const SweepEnvironment& environment, int& exit_code) try {
   if (!record.config.is_object() || !record.config.contains("network"))
     return {.name = record.name,
-            .not_compared = "it was trained by another program's loop, which only that program can repeat"};
+            .not_compared = "it was trained by another program, and only that can repeat it"};
   const fs::path before = options.directory / record.name;
   if (!is_deterministic(record.kernels)) {
     return {

@@ -141,7 +141,8 @@ void check_different(const JsonDocument& values, Problems& problems) {
     const JsonPlace& first = found->second;
     problems.add(
         value,
-        fmt::format("got {} a second time{}, want different values", describe(value),
+        fmt::format("got {} a second time{}, want different values",
+                    value->is_object() ? "the same content" : describe(value),
                     first.has_lines() ? fmt::format(" (the first is at {})", first.line_and_column()) : ""));
   }
 }

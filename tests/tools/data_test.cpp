@@ -72,7 +72,7 @@ TEST_F(Data, DescribesWhatASweepFileReads) {
                 R"({"dataset": {"name": "own", "path": "data", "validation": 4}, "network": "net.json",
                               "params": {"lr": [0.1, 0.01]}})");
   EXPECT_THAT(run({"data", "s.json"}).out,
-              AllOf(HasSubstr("own: idx in "), HasSubstr("/data\nsamples [1, 2, 3] of uint8, 0.0 MB in"),
+              AllOf(HasSubstr("own: idx in "), HasSubstr("/data\nsamples [1, 2, 3] of uint8, 120 B in"),
                     HasSubstr("class  train  validation\n"), HasSubstr("  0          3           3\n"),
                     HasSubstr("  1          3           0\n"), HasSubstr("  2          2           1\n"),
                     HasSubstr("  all        8           4\n")));

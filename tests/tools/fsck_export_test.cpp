@@ -143,7 +143,7 @@ TEST_F(OwnRuns, AreCompared) {
 
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
   const Finished finished = run({"verify", "mine"}, 2);
-  EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program's loop"));
+  EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program"));
   EXPECT_THAT(finished.out, HasSubstr("0 of 2 finished runs trained again"));
 }
 

@@ -19,6 +19,7 @@
 #include "core/data/known_datasets.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_settings.h"
+#include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
@@ -42,8 +43,6 @@ struct DataOptions {
   std::vector<std::string> words;  // "get NAME", or FILE and overrides
   TableFormat format = TableFormat::kText;
 };
-
-std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6); }
 
 const KnownDataset& require_known(const std::string& name) {
   if (const KnownDataset* known = find_known_dataset(name)) return *known;
@@ -155,9 +154,9 @@ TextTable parts_table(const Dataset& dataset, const std::vector<PartSummary>& pa
 
 void print_text(const Dataset& dataset) {
   const std::vector<PartSummary> parts = summarize_parts(dataset);
-  std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} MB in memory\n", dataset.name,
-                                     dataset.format, dataset.source.string(), sample_text(dataset),
-                                     megabytes(memory_bytes(dataset))));
+  std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} in memory\n", dataset.name, dataset.format,
+                                     dataset.source.string(), sample_text(dataset),
+                                     bytes_text(memory_bytes(dataset))));
   if (const auto& names = dataset.feature_names; !names.empty()) {
     const auto shown = std::span(names).first(std::min(names.size(), kMaxFeaturesShown));
     std::cout << printable(fmt::format("{}: {}{}\n", counted(names.size(), "feature"), fmt::join(shown, ", "),
@@ -246,9 +245,8 @@ int clean() {
     return kExitDone;
   }
   const CleanedCache cleaned = clean_cache(cache);
-  std::cout << fmt::format("removed {} with {} MB of decoded images from {}\n",
-                           counted(cleaned.files, "file"), megabytes(cleaned.bytes),
-                           printable(cache.string()));
+  std::cout << fmt::format("removed {} with {} of decoded images from {}\n", counted(cleaned.files, "file"),
+                           bytes_text(cleaned.bytes), printable(cache.string()));
   return kExitDone;
 }
 
