@@ -11,6 +11,7 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/text/markdown.h"
@@ -254,7 +255,7 @@ std::string comparison_text(const Comparison& comparison, const TableStyle& styl
   }
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");
   if (text.ends_with("\n\n")) text.pop_back();
-  return text;
+  return is_text ? wrapped(text, style.width) : text;
 }
 
 }  // namespace sweep

@@ -64,6 +64,7 @@ TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   const std::string narrow = comparison_text(comparison, {TableFormat::kText, true, 70});
   EXPECT_THAT(narrow, HasSubstr("\n  not shown for lack of width: data wait, first epoch"));
   EXPECT_THAT(narrow, HasSubstr(" largest loss difference\n"));
+  EXPECT_LE(testing::widest_line(narrow), 70);
   EXPECT_THAT(comparison_text(comparison, {TableFormat::kText, true}), Not(HasSubstr("not shown")));
 }
 
