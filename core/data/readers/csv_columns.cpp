@@ -184,6 +184,8 @@ float TableColumn::known_value(std::string_view field) const {
   } else if (feature_.decimal_comma && field.find('.') != std::string_view::npos) {
     fail("{} has a point, but those it was trained on have a decimal comma", shown_field(field));
   } else if (parse_number(field, value, takes_comma_, has_comma) != ParsedNumber::kNumber) {
+    if (parse_number(field, value, true, has_comma) == ParsedNumber::kNumber)
+      fail("{} has a comma, but those it was trained on have none", shown_field(field));
     fail("{} is not a finite number, as those it was trained on", shown_field(field));
   }
   return value;
