@@ -243,7 +243,9 @@ std::string comparison_text(const Comparison& comparison, const TableStyle& styl
   if (style.format == TableFormat::kCsv) return comparison_csv(comparison);
   const bool is_text = style.format == TableFormat::kText;
   const auto escaped = [&style, is_text](const std::string& text) {
-    return is_text ? text : style.format == TableFormat::kLatex ? latex_text(text) : markdown_text(text);
+    return is_text                               ? wrapped(text, style.width)
+           : style.format == TableFormat::kLatex ? latex_text(text)
+                                                 : markdown_text(text);
   };
   std::string text;
   for (const ComparedValue& value : comparison.values) {
@@ -255,7 +257,7 @@ std::string comparison_text(const Comparison& comparison, const TableStyle& styl
   }
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");
   if (text.ends_with("\n\n")) text.pop_back();
-  return is_text ? wrapped(text, style.width) : text;
+  return text;
 }
 
 }  // namespace sweep
