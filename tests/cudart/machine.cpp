@@ -58,18 +58,7 @@ void start(const Machine& machine) {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   if (!s.streams.empty()) throw std::logic_error("a stream of the last machine is alive");
-  s.machine = machine;
-  s.calls.clear();
-  s.failures.clear();
-  s.mistakes.clear();
-  s.sticky = cudaSuccess;
-  s.allocations.clear();
-  s.events.clear();
-  s.graphs.clear();
-  s.executables.clear();
-  s.peers.clear();
-  s.kernels_run = 0;
-  s.kernel_failure_after = -1;
+  static_cast<MachineState&>(s) = {.machine = machine};
   current_device() = 0;
   last_error = cudaSuccess;
 }

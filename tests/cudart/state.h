@@ -41,25 +41,29 @@ struct Failure {
   int calls_before;
 };
 
-struct State {
-  std::recursive_mutex mutex;  // of everything; kernels run under it
+// What start() makes anew.
+struct MachineState {
   Machine machine;
-  std::map<std::string, int, std::less<>> calls;
-  std::vector<Failure> failures;
-  std::vector<std::string> mistakes;
+  std::map<std::string, int, std::less<>> calls = {};
+  std::vector<Failure> failures = {};
+  std::vector<std::string> mistakes = {};
   cudaError_t sticky = cudaSuccess;
-  std::map<const std::byte*, Allocation> allocations;          // by where they begin
-  std::vector<std::unique_ptr<std::byte, FreeMemory>> unused;  // see allocate()
-  std::set<cudaStream_t> streams;
-  std::set<cudaEvent_t> events;
-  std::set<cudaGraph_t> graphs;
-  std::set<cudaGraphExec_t> executables;
-  std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of kernels, on a device
-  std::set<std::pair<int, int>> peers;  // the first device reaches the second one's memory
-  int exchanging = 0;                   // devices that are in an exchange
+  std::map<const std::byte*, Allocation> allocations = {};  // by where they begin
+  std::set<cudaEvent_t> events = {};
+  std::set<cudaGraph_t> graphs = {};
+  std::set<cudaGraphExec_t> executables = {};
+  std::set<std::pair<int, int>> peers = {};  // the first device reaches the second one's memory
   int kernels_run = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;
+};
+
+struct State : MachineState {
+  std::recursive_mutex mutex;                                  // of everything; kernels run under it
+  std::vector<std::unique_ptr<std::byte, FreeMemory>> unused;  // see allocate()
+  std::set<cudaStream_t> streams;
+  std::map<std::pair<int, const void*>, std::size_t> shared_limits;    // of kernels, on a device
+  int exchanging = 0;                                                  // devices that are in an exchange
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of all devices together
   std::uint64_t stream_seed = 0, seeds_set = 0;                        // see set_stream_seed()
 
