@@ -148,8 +148,8 @@ TEST(PipelineOrder, GoesForwardFirstOrAlternatesOrBringsTheFurthestPartOn) {
               ElementsAre("F0.0 F1.0 F2.0 B0.0 F3.0 B1.0 F4.0 B2.0 B3.0 B4.0",
                           "F0.1 F1.1 B0.1 F2.1 B1.1 F3.1 B2.1 F4.1 B3.1 B4.1",
                           "F0.2 B0.2 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2"));
-  EXPECT_THAT(texts_of(pipeline_order(first_twice, 2, kGpipe, PipelinePasses::kForward)),
-              ElementsAre("F0.0 F1.0 F0.2 F1.2", "F0.1 F1.1"));
+  EXPECT_THAT(texts_of(pipeline_order(first_twice, 3, kGpipe, PipelinePasses::kForward)),
+              ElementsAre("F0.0 F1.0 F0.2 F1.2 F2.0 F2.2", "F0.1 F1.1 F2.1"));
 }
 
 TEST(PipelineOrder, OfOneForwardOneBackwardKeepsFewPartsInMemory) {
