@@ -37,7 +37,7 @@ std::string bars_text(const LrCurve& curve, int width, bool unicode) {
     std::string& bar = table.tails.emplace_back();
     for (long column = 0; column <= std::lround(part * (widest - 1)); ++column) bar += unicode ? "■" : "*";
   }
-  return terminal_table(table, unicode);
+  return formatted_table(table, {.unicode = unicode});
 }
 
 }  // namespace

@@ -168,13 +168,6 @@ TableLines table_lines(const TextTable& table, bool unicode) {
   return lines;
 }
 
-std::string terminal_table(const TextTable& table, bool unicode) {
-  const TableLines lines = table_lines(table, unicode);
-  std::string text = lines.titles + "\n" + lines.rule + "\n";
-  for (const std::string& row : lines.rows) text += row + "\n";
-  return text;
-}
-
 std::string csv_rows(const TextTable& table) {
   std::string csv;
   for (std::vector<std::string> row : table.rows) {
@@ -190,7 +183,10 @@ std::string formatted_table(TextTable table, const TableStyle& style) {
   if (style.format == TableFormat::kLatex) return latex_table(table);
   std::vector<std::string> left_out;
   if (style.width > 0) left_out = table.fit(style.width);
-  return terminal_table(table, style.unicode) + not_shown_text(left_out, style.width);
+  const TableLines lines = table_lines(table, style.unicode);
+  std::string text = lines.titles + "\n" + lines.rule + "\n";
+  for (const std::string& row : lines.rows) text += row + "\n";
+  return text + not_shown_text(left_out, style.width);
 }
 
 std::string formatted_tables(const std::vector<TextTable>& tables, const TableStyle& style) {

@@ -92,13 +92,11 @@ struct TableStyle {
   int width = 0;  // of kText: max columns of a line; 0: any
 };
 
-/// For a terminal: columns two blanks apart, indented by two, with a rule below the titles. Control
-/// characters and line breaks are shown as escapes.
-std::string terminal_table(const TextTable& table, bool unicode);
 /// The rows as CSV, without titles.
 std::string csv_rows(const TextTable& table);
 /// As CSV, with Column::key for titles; as Markdown; or for LaTeX with booktabs, an environment `tabular`.
-/// kText and kJson: terminal_table() of what fits, and the titles that have no room.
+/// kText and kJson: for a terminal, columns two blanks apart, indented by two, with a rule below the titles;
+/// what fits, and the titles that have no room. Control characters and line breaks are shown as escapes.
 std::string formatted_table(TextTable table, const TableStyle& style);
 /// Several tables with blank lines between them; as CSV only the first, since such a file holds one.
 std::string formatted_tables(const std::vector<TextTable>& tables, const TableStyle& style);

@@ -138,6 +138,7 @@ TextTable classes_table(const Dataset& dataset, const std::vector<PartSummary>& 
 
 TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
   TextTable table({"target", "part", "samples", "mean", "deviation"}, 2);
+  table.set_importances({kNeeded, kNeeded, 10, 30, 20});
   for (std::size_t t = 0; t < dataset.target_names.size(); ++t) {
     for (const PartSummary& part : parts) {
       table.rows.push_back({dataset.target_names[t], std::string(part.name), std::to_string(part.samples),
@@ -162,7 +163,7 @@ void print_text(const Dataset& dataset) {
     std::cout << printable(fmt::format("{}: {}{}\n", counted(names.size(), "feature"), fmt::join(shown, ", "),
                                        shown.size() < names.size() ? ", …" : ""));
   }
-  std::cout << '\n' << terminal_table(parts_table(dataset, parts), stdout_unicode());
+  std::cout << '\n' << formatted_table(parts_table(dataset, parts), style_of(TableFormat::kText));
   const std::size_t shown = std::min(dataset.skipped.size(), kMaxSkippedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const SkippedFile& file = dataset.skipped[i];

@@ -218,6 +218,7 @@ void print_parameters(const fs::path& directory, TableFormat format) {
   const std::size_t total = run.network->parameter_count();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   TextTable table({"parameter", "shape", "device", "elements"}, 3);
+  table.set_importances({kNeeded, 20, 10, kNeeded});
   for (const Parameter& parameter : run.network->parameters()) {
     list.push_back({{"name", parameter.name},
                     {"shape", parameter.shape},
@@ -232,7 +233,7 @@ void print_parameters(const fs::path& directory, TableFormat format) {
       [&] {
         return nlohmann::ordered_json{{"parameters", list}, {"elements", total}};
       },
-      [&] { return terminal_table(table, stdout_unicode()); }, [&] { return std::vector{table}; });
+      [&] { return formatted_table(table, style_of(format)); }, [&] { return std::vector{table}; });
 }
 
 int show(const ShowOptions& options) {
