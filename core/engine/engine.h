@@ -168,12 +168,12 @@ class Engine {
     return std::nullopt;
   }
 
-  /// The state of the optimizer, for checkpoints: its arrays, in the order of state_names(), which are
-  /// optimizer_arrays(), and the number of steps taken.
-  std::vector<OptimizerState> optimizer_state() const;
+  /// state_names() of its optimizer, and the number of steps taken.
   virtual std::vector<std::string> optimizer_arrays() const = 0;
   virtual std::int64_t step_count() const = 0;
   virtual void set_step_count(std::int64_t steps) = 0;
+  /// The state of the optimizer, for checkpoints: its arrays, with their names.
+  std::vector<OptimizerState> optimizer_state() const;
   /// Throws ConfigError if the arrays are not those of this engine's optimizer,
   /// ShapeError for another number of values.
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count);
