@@ -119,7 +119,8 @@ void register_conv_benchmarks() {
                               v.scratch.data());
       });
       add<WinogradConvolution>("conv/" + shape + "/weights/winograd", c, [](WinogradConvolution& v) {
-        cpu::winograd_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), v.scratch.data());
+        cpu::winograd_backward_weights(v.g, v.input.data(), v.gradient, kLanes, v.weights.data(),
+                                       v.scratch.data());
       });
       add<WinogradConvolution>("conv/" + shape + "/input/winograd", c, [](WinogradConvolution& v) {
         cpu::winograd_backward_input(v.g, v.gradient, v.frequencies_transposed.data(), v.grad_in.data(),

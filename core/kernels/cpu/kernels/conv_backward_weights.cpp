@@ -91,12 +91,13 @@ HWY_INLINE void reduce_lanes(Lanes d, const float* sums, std::size_t vectors, fl
 inline constexpr std::size_t kMaxTaps = 256;
 
 // offsets[i]: where tap first + i meets the input for output (0, 0), in floats from the input's first pixel.
-HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
-                                    std::size_t* offsets) {
+// plane, pixel: floats from one channel, and from one pixel, to the next.
+HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t plane, std::size_t pixel,
+                                    std::size_t first, std::size_t count, std::size_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = (first + i) / g.taps(), tap = (first + i) % g.taps();
     const std::size_t row = tap / g.kernel_width * g.dilation_y, column = tap % g.kernel_width * g.dilation_x;
-    offsets[i] = channel * g.in_plane + (row * g.in_width + column) * kLanes;
+    offsets[i] = channel * plane + (row * g.in_width + column) * pixel;
   }
 }
 
@@ -109,7 +110,7 @@ void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& g
   HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
   HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
   std::size_t offsets[kMaxTaps];
-  compute_tap_offsets(g, first_tap, taps, offsets);
+  compute_tap_offsets(g, g.in_plane, kLanes, first_tap, taps, offsets);
   std::fill_n(sums, (vectors + n) * n, 0.0f);
   for (std::size_t lane = 0; lane < kLanes; lane += n) {
     for (std::size_t y = 0; y < g.out_height; y += pass) {
@@ -154,52 +155,68 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
   });
 }
 
-// A sum is over the positions, in their order, as in backward_taps(): the other lanes would add zeros.
-void conv_backward_weights_of_one(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                                  float* scratch, float* grad_weights) {
+// Sums are over the positions, and then over the images, in the order in which backward_taps() and
+// reduce_lanes() add them: the lanes after the images would add zeros.
+void conv_backward_weights_of_few(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                                  std::size_t images, float* scratch, float* grad_weights) {
   constexpr int kTaps = kManyRegisters ? 16 : 8;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   const Lanes d;
-  const std::size_t channels = round_up_to_cache_line(g.out_channels), taps = g.in_channels * g.taps();
-  // [position][output channel], zero beyond the channels; then [input channel][y][x].
-  float* images = scratch + g.out_height * g.out_width * channels;
-  const std::size_t plane = g.in_height * g.in_width;
-  std::fill(scratch, images, 0.0f);
-  for (std::size_t c = 0; c < g.out_channels; ++c) {
+  const std::size_t out = round_up_to_cache_line(g.out_channels),
+                    in_step = round_up_to_cache_line(g.in_channels);
+  const std::size_t taps = g.in_channels * g.taps();
+  // [image][position][output channel], and [image][pixel][input channel].
+  const std::size_t positions = g.out_height * g.out_width * out, plane = g.in_height * g.in_width * in_step;
+  float* pixels = scratch + images * positions;
+  for (std::size_t c = 0; c < out; c += kLanes) {
     for (std::size_t y = 0; y < g.out_height; ++y) {
       const float* row = gradient.data + c * gradient.channel_floats() +
                          (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
       for (std::size_t x = 0; x < g.out_width; ++x)
-        scratch[(y * g.out_width + x) * channels + c] = row[x * gradient.gap_x * kLanes];
+        transpose_pixel(row + x * gradient.gap_x * kLanes, gradient.channel_floats(),
+                        HWY_MIN(kLanes, g.out_channels - c), images, positions,
+                        scratch + (y * g.out_width + x) * out + c);
     }
   }
-  for (std::size_t c = 0; c < g.in_channels; ++c) {
-    for (std::size_t i = 0; i < plane; ++i) images[c * plane + i] = in[c * g.in_plane + i * kLanes];
+  for (std::size_t c = 0; c < in_step; c += kLanes) {
+    for (std::size_t i = 0; i < g.in_height * g.in_width; ++i)
+      transpose_pixel(in + c * g.in_plane + i * kLanes, g.in_plane, HWY_MIN(kLanes, g.in_channels - c),
+                      images, plane, pixels + i * in_step + c);
   }
-  ConvGeometry dense = g;
-  dense.in_plane = plane * kLanes;
   std::size_t offsets[kMaxTaps];
-  HWY_ALIGN float sums[kLanes];
+  HWY_ALIGN float sums[kSize][kTaps * kSize];  // of the images that are a multiple of kSize apart
   for (std::size_t begin = 0; begin < taps; begin += kMaxTaps) {
     const std::size_t count = HWY_MIN(kMaxTaps, taps - begin);
-    compute_tap_offsets(dense, begin, count, offsets);
+    compute_tap_offsets(g, 1, in_step, begin, count, offsets);
     for_each_run<kTaps>(count, [&](std::size_t first, auto run) HWY_ATTR {
-      for (std::size_t channel = 0; channel < g.out_channels; channel += hn::Lanes(d)) {
-        Vector acc[run()];
-        for (std::size_t k = 0; k < run(); ++k) acc[k] = hn::Zero(d);
-        const float* dy = scratch + channel;
-        for (std::size_t y = 0; y < g.out_height; ++y) {
-          const float* row = images + y * g.stride_y * g.in_width;
-          for (std::size_t x = 0; x < g.out_width; ++x, dy += channels, row += g.stride_x) {
-            const Vector value = hn::Load(d, dy);
-            for (std::size_t k = 0; k < run(); ++k)
-              acc[k] = hn::MulAdd(value, hn::Set(d, row[offsets[first + k] / kLanes]), acc[k]);
+      for (std::size_t channel = 0; channel < g.out_channels; channel += kSize) {
+        for (std::size_t lane = 0; lane < HWY_MIN(kSize, images); ++lane) {
+          Vector acc[run()];
+          for (std::size_t k = 0; k < run(); ++k) acc[k] = hn::Zero(d);
+          for (std::size_t image = lane; image < images; image += kSize) {
+            const float* dy = scratch + image * positions + channel;
+            const std::size_t* at = offsets + first;
+            for (std::size_t y = 0; y < g.out_height; ++y) {
+              const float* x = pixels + image * plane + y * g.stride_y * g.in_width * in_step;
+              for (std::size_t i = 0; i < g.out_width; ++i, dy += out, x += g.stride_x * in_step) {
+                const Vector value = hn::Load(d, dy);
+                for (std::size_t k = 0; k < run(); ++k)
+                  acc[k] = hn::MulAdd(value, hn::Set(d, x[at[k]]), acc[k]);
+              }
+            }
+          }
+          for (std::size_t k = 0; k < run(); ++k) hn::Store(acc[k], d, sums[lane] + k * kSize);
+        }
+        for (std::size_t width = kSize / 2; width > 0; width /= 2) {
+          for (std::size_t lane = 0; lane < width && lane + width < images; ++lane) {
+            for (std::size_t i = 0; i < run() * kSize; ++i) sums[lane][i] += sums[lane + width][i];
           }
         }
         for (std::size_t k = 0; k < run(); ++k) {
-          hn::Store(acc[k], d, sums);
           const std::size_t in_channel = (begin + first + k) / g.taps(), tap = (begin + first + k) % g.taps();
-          for (std::size_t c = 0; c < HWY_MIN(hn::Lanes(d), g.out_channels - channel); ++c)
-            grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] += sums[c];
+          for (std::size_t c = 0; c < HWY_MIN(kSize, g.out_channels - channel); ++c)
+            grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] +=
+                sums[0][k * kSize + c];
         }
       }
     });
@@ -237,13 +254,13 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 
 SWEEP_EXPORT_KERNEL(conv_backward_weights);
-SWEEP_EXPORT_KERNEL(conv_backward_weights_of_one);
+SWEEP_EXPORT_KERNEL(conv_backward_weights_of_few);
 SWEEP_EXPORT_KERNEL(conv_backward_bias);
 SWEEP_EXPORT_KERNEL(pad_gradient);
 
 std::size_t conv_weights_scratch_floats(const ConvGeometry& g) {
   return g.out_height * g.out_width * round_up_to_cache_line(g.out_channels) +
-         g.in_channels * g.in_height * g.in_width;
+         g.in_height * g.in_width * round_up_to_cache_line(g.in_channels);
 }
 
 }  // namespace sweep::cpu

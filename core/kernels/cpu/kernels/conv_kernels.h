@@ -93,11 +93,11 @@ extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradi
                          float* grad_weights)>
     conv_backward_weights;
 
-/// The same, with the same bits, of a block with one image: vectors are along the output channels instead of
-/// the images. `scratch` has conv_weights_scratch_floats().
-extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient, float* scratch,
-                         float* grad_weights)>
-    conv_backward_weights_of_one;
+/// The same, with the same bits, of a block with few images: vectors are along the output channels instead of
+/// the images. `scratch` has conv_weights_scratch_floats() for each image.
+extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                         std::size_t images, float* scratch, float* grad_weights)>
+    conv_backward_weights_of_few;
 std::size_t conv_weights_scratch_floats(const ConvGeometry& g);
 
 /// Adds the block's gradients to grad_bias [out_channels].

@@ -1,7 +1,6 @@
 // conv2d, with a fused ReLU and 2×2 max pooling if they follow.
 #pragma once
 
-#include <array>
 #include <optional>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
@@ -21,8 +20,8 @@ namespace sweep::cpu {
 /// Each group of channels is a convolution of its own; groups run one after the other. The input is copied
 /// into zero padding, unless the op before it writes it padded (accept_padded_input()).
 ///
-/// If a block has one image, the direct kernels would work for 16 lanes in vain. Its planes are cut into 16
-/// patches then, which they take for small images; all sums are the same.
+/// If a block has few images, the kernels would work for many of their 16 lanes in vain. The images' planes
+/// are cut into patches then, which the kernels take for small images; all sums are the same.
 class ConvOp : public Op {
  public:
   struct Fusion {
@@ -62,21 +61,35 @@ class ConvOp : public Op {
     return padded() && !input_is_padded_ ? buffers.saved : buffers.in;
   }
 
-  /// 16 parts of an image's planes, `columns` next to each other, of height × width pixels each.
-  struct Patches {
-    std::size_t columns, height, width;
-    void join(const float* from, const std::array<std::size_t, 3>& planes, std::size_t lanes,
-              float* to) const;
-  };
-  static Patches patches_of(const ConvGeometry& g, std::size_t height, std::size_t width, std::size_t step_y,
-                            std::size_t step_x);
-  void plan_patches();
-  void forward_patches(const float* in, const float* packed, const float* bias, float* scratch,
-                       float* out) const;
-  void backward_patches(const ConvGradient& gradient, const float* packed, float* scratch,
-                        float* grad_in) const;
+  /// Calls the kernel for images, or patches of images, with this geometry.
+  void run_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, float* out,
+                   float* argmax, float* scratch) const;
+  void run_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                          float* grad_in, float* scratch) const;
+  std::size_t kernel_scratch_floats() const;
 
-  ConvGeometry geometry_{};  // of one group, padding included
+  /// Up to how many images a block is cut into patches.
+  static constexpr std::size_t kFewImages = kLanes / 2;
+  /// Up to how many images conv_backward_weights_of_few() is faster: its vectors are along the output
+  /// channels.
+  std::size_t few_images() const {
+    return kFewImages * geometry_.out_channels / round_up_to_cache_line(geometry_.out_channels);
+  }
+  struct Patches;
+  std::optional<Patches> patches_of(std::size_t images, std::size_t height, std::size_t width,
+                                    std::size_t unit_y, std::size_t unit_x) const;
+  std::optional<Patches> out_patches(std::size_t images) const;
+  std::optional<Patches> in_patches(std::size_t images) const;
+  /// As the functions above, for patches of a block's images. Return false, and do nothing, if that saves
+  /// too little. Their scratch memory comes after kernel_scratch_floats().
+  bool forward_patches(std::size_t images, const float* in, const float* packed, const float* bias,
+                       float* out, float* argmax, float* scratch) const;
+  bool backward_patches(std::size_t images, const ConvGradient& gradient, const float* packed, float* grad_in,
+                        float* scratch) const;
+  std::size_t patch_scratch_floats() const;
+
+  ConvGeometry geometry_{};                // of one group, padding included
+  std::size_t reach_y_ = 0, reach_x_ = 0;  // from the first to the last tap of the kernel
   std::size_t groups_ = 1;
   Fusion fusion_;
   bool winograd_ = false, winograd_rows_ = false;  // winograd_rows_: with pooling, forward only
@@ -86,12 +99,6 @@ class ConvOp : public Op {
   ConvGradient gradient_layout_{};
   std::size_t argmax_offset_ = 0, gradient_offset_ = 0;  // in `saved`
   std::size_t packed_floats_ = 0;                        // of one group's packed_ and packed_transposed_
-  // For a block with one image: patches of the output, and of the input's gradient, each with the geometry
-  // of a small image.
-  bool has_patches_ = false;
-  Patches out_patches_{}, in_patches_{};
-  ConvGeometry out_patch_{}, in_patch_{};
-  ConvGradient patch_gradient_{};
   AlignedBuffer packed_, packed_transposed_;
   std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };

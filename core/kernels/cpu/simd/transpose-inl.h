@@ -57,6 +57,25 @@ HWY_INLINE void transpose_square(Lanes d, Vector (&v)[kSize]) {
 #endif
 }
 
+// Transposes one pixel of `channels` <= 16 channels, `plane` floats apart, of the first `images` images:
+// to[image · step + channel], with zeros for the other channels.
+HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_t channels,
+                                std::size_t images, std::size_t step, float* to) {
+  const Lanes d;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  for (std::size_t channel = 0; channel < kLanes; channel += kSize) {
+    for (std::size_t image = 0; image < images; image += kSize) {
+      Vector v[kSize];
+      for (std::size_t i = 0; i < kSize; ++i) {
+        v[i] = channel + i < channels ? hn::Load(d, from + (channel + i) * plane + image) : hn::Zero(d);
+      }
+      transpose_square<static_cast<int>(kSize)>(d, v);
+      for (std::size_t i = 0; i < HWY_MIN(kSize, images - image); ++i)
+        hn::Store(v[i], d, to + (image + i) * step + channel);
+    }
+  }
+}
+
 // images[image · stride + e] = block[offsets[e] + image] for all 16 images and e < count. offsets [count] are
 // in floats and multiples of kLanes.
 HWY_INLINE void lanes_to_images(std::size_t count, std::size_t stride, const float* block,

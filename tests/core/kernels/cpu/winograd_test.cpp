@@ -108,7 +108,7 @@ class Convolution {
   AlignedBuffer weight_gradient(float start = 0) const {
     AlignedBuffer grad_weights(weights_.size()), memory = scratch(winograd_scratch_floats(g_));
     std::fill_n(grad_weights.data(), grad_weights.size(), start);
-    winograd_backward_weights(g_, input_.data(), layout_, grad_weights.data(), memory.data());
+    winograd_backward_weights(g_, input_.data(), layout_, kLanes, grad_weights.data(), memory.data());
     return grad_weights;
   }
   AlignedBuffer direct_weight_gradient() const {

@@ -112,14 +112,13 @@ struct TileRun {
   }
 };
 
-// Writes patches [From::kTo²][in_channels][kProductTiles][16]. Missing tiles repeat the last one.
+// Writes patches [From::kTo²][in_channels][kProductTiles][16]; a run may have fewer tiles.
 template <class From>
 HWY_INLINE void transform_patches(const Convolution& c, const Image& image, const TileRun& run,
                                   float* patches) {
-  for (std::size_t tile = 0; tile < kProductTiles; ++tile) {
-    const std::size_t at = HWY_MIN(tile, run.count - 1);
-    transform_patches_at<From>(image, c.first_row + run.row(at) * c.patch_step,
-                               c.first_column + run.column(at) * c.patch_step, c.in_channels,
+  for (std::size_t tile = 0; tile < run.count; ++tile) {
+    transform_patches_at<From>(image, c.first_row + run.row(tile) * c.patch_step,
+                               c.first_column + run.column(tile) * c.patch_step, c.in_channels,
                                winograd_step(c.in_channels), patches + tile * kLanes);
   }
 }
@@ -131,32 +130,32 @@ struct Terms {
   const float *patches[4], *weights[4];
 };
 
-// A register tile of the products at a frequency: kChannels output channels × kProductTiles tiles. `skipped`:
-// floats of each term's weights that belong to output channels before these.
-template <int kChannels>
+// A register tile of the products at a frequency: kChannels output channels × kTiles tiles. `skipped`: floats
+// of each term's weights that belong to output channels before these.
+template <int kChannels, std::size_t kTiles>
 void multiply_tile(std::size_t in_channels, const Terms& terms, std::size_t skipped, float* products) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-    Vector acc[kChannels][kProductTiles];
+    Vector acc[kChannels][kTiles];
     for (int c = 0; c < kChannels; ++c) {
-      for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::Zero(d);
+      for (std::size_t p = 0; p < kTiles; ++p) acc[c][p] = hn::Zero(d);
     }
     for (std::size_t term = 0; term < terms.count; ++term) {
       const float* from = terms.patches[term] + lane;
       const float* w = terms.weights[term] + skipped;
       for (std::size_t in = 0; in < in_channels; ++in) {
-        Vector x[kProductTiles];
-        for (std::size_t p = 0; p < kProductTiles; ++p) x[p] = hn::Load(d, from + p * kLanes);
+        Vector x[kTiles];
+        for (std::size_t p = 0; p < kTiles; ++p) x[p] = hn::Load(d, from + p * kLanes);
         for (int c = 0; c < kChannels; ++c) {
           const Vector weight = hn::Set(d, w[c]);
-          for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+          for (std::size_t p = 0; p < kTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
         from += kProductTiles * kLanes;
         w += kChannels;
       }
     }
     for (std::size_t c = 0; c < kChannels; ++c) {
-      for (std::size_t p = 0; p < kProductTiles; ++p)
+      for (std::size_t p = 0; p < kTiles; ++p)
         hn::Store(acc[c][p], d, products + (c * kProductTiles + p) * kLanes + lane);
     }
   }
@@ -212,8 +211,10 @@ HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun
     const Terms terms = terms_of<Direction>(c, i / kTo, i % kTo, patches);
     float* to = products + i * winograd_step(c.out_channels);
     for_each_run<kMaxChannelTile>(c.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
-      multiply_tile<channels()>(c.in_channels, terms, channel * c.in_channels,
-                                to + channel * kProductTiles * kLanes);
+      with_count<kProductTiles>(run.count, [&](auto tiles) HWY_ATTR {
+        multiply_tile<channels(), tiles()>(c.in_channels, terms, channel * c.in_channels,
+                                           to + channel * kProductTiles * kLanes);
+      });
     });
   }
 }

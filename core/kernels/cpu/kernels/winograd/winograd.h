@@ -33,6 +33,9 @@ namespace sweep::cpu {
 /// does not depend on the machine.
 bool use_winograd(const ConvGeometry& g);
 
+/// Outputs of a tile per axis that is transformed.
+inline constexpr std::size_t kWinogradTile = 4;
+
 /// Transforms weights [out_channels][3][3][in_channels] to winograd_weight_floats() floats: for
 /// winograd_forward(), or, `transposed`, for winograd_backward_input().
 std::size_t winograd_weight_floats(const ConvGeometry& g);
@@ -53,9 +56,9 @@ extern const Kernel<void(const ConvGeometry& g, const ConvGradient& gradient, co
                          float* grad_in, float* scratch)>
     winograd_backward_input;
 
-/// Like conv_backward_weights().
+/// Like conv_backward_weights(). The gradients of all images after the first `images` are zero.
 extern const Kernel<void(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                         float* grad_weights, float* scratch)>
+                         std::size_t images, float* grad_weights, float* scratch)>
     winograd_backward_weights;
 
 // Along rows only, fused with 2×2 max pooling: see winograd_rows.cpp.

@@ -39,28 +39,10 @@ struct Rectangle {
   std::size_t column(std::size_t tile) const { return tile % tile_columns * kWinogradTile; }
 };
 
-// Transposes one pixel of `channels` <= 16 channels: to[image · step + channel], with
-// zeros for the other channels.
-HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
-                                float* to) {
-  const Lanes d;
-  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
-  for (std::size_t channel = 0; channel < kLanes; channel += kSize) {
-    for (std::size_t image = 0; image < kLanes; image += kSize) {
-      Vector v[kSize];
-      for (std::size_t i = 0; i < kSize; ++i) {
-        v[i] = channel + i < channels ? hn::Load(d, from + (channel + i) * plane + image) : hn::Zero(d);
-      }
-      transpose_square<static_cast<int>(kSize)>(d, v);
-      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, to + (image + i) * step + channel);
-    }
-  }
-}
-
 // Transposes the input under the rectangle, `channels` channels from `in` on, to [16
 // images][pixels][16 channels].
 HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
-                                std::size_t channels, const Rectangle& r, float* strip) {
+                                std::size_t channels, const Rectangle& r, std::size_t images, float* strip) {
   const std::size_t rows = r.tile_rows * kWinogradTile * g.stride_y + 3 - g.stride_y;
   const std::size_t columns = r.tile_columns * kWinogradTile * g.stride_x + 3 - g.stride_x;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -68,16 +50,16 @@ HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayo
       const std::size_t y = r.y * g.stride_y + row, x = r.x * g.stride_x + column;
       const bool inside = y < g.in_height && x < g.in_width;
       transpose_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
-                      layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
+                      images, layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
     }
   }
 }
 
 template <class Transform>
 HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t stride, const Rectangle& r,
-                                const float* strip, float* patches) {
+                                std::size_t images, const float* strip, float* patches) {
   const Lanes d;
-  for (std::size_t image = 0; image < kLanes; ++image) {
+  for (std::size_t image = 0; image < images; ++image) {
     for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
       const float* from = strip + image * layout.strip_image +
                           (r.row(tile) * layout.strip_width + r.column(tile)) * stride * kLanes;
@@ -96,17 +78,20 @@ HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t
 }
 
 // The register tile, at one factor: sums [kChannels][16 input channels] = or += Σ gradient · patch over
-// `count` pairs of tile and image.
+// tiles and images.
 template <int kChannels>
-void multiply_tile(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
+void multiply_tile(std::size_t tiles, std::size_t images, const float* gradients, const float* patches,
+                   bool first, float* sums) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     Vector acc[kChannels];
     for (std::size_t c = 0; c < kChannels; ++c) acc[c] = hn::Zero(d);
-    for (std::size_t i = 0; i < count; ++i) {
-      const Vector patch = hn::Load(d, patches + i * kLanes + lane);
-      for (std::size_t c = 0; c < kChannels; ++c)
-        acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
+    for (std::size_t tile = 0; tile < tiles; ++tile) {
+      for (std::size_t i = tile * kLanes; i < tile * kLanes + images; ++i) {
+        const Vector patch = hn::Load(d, patches + i * kLanes + lane);
+        for (std::size_t c = 0; c < kChannels; ++c)
+          acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
+      }
     }
     // Adding the sum of each rectangle, instead of going on with the accumulators, rounds less.
     for (std::size_t c = 0; c < kChannels; ++c) {
@@ -120,15 +105,15 @@ void multiply_tile(std::size_t count, const float* gradients, const float* patch
 // which leave the memory bus idle.
 template <class S, class Prefetch>
 HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
-                         const float* gradients, const float* patches, bool first, Prefetch prefetch,
-                         float* sums) {
+                         std::size_t images, const float* gradients, const float* patches, bool first,
+                         Prefetch prefetch, float* sums) {
   constexpr std::size_t kFactors = S::Patch::kTo, kFrequencies = S::Gradient::kTo;
   for (std::size_t factor = 0; factor < kFactors * kFactors; ++factor) {
     prefetch(factor);
     const std::size_t frequency =
         S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
     for_each_run<kSumTile>(g.out_channels, [&](std::size_t channel, auto channels) HWY_ATTR {
-      multiply_tile<channels()>(tiles * kLanes, gradients + frequency * layout.gradient_step + channel * kRun,
+      multiply_tile<channels()>(tiles, images, gradients + frequency * layout.gradient_step + channel * kRun,
                                 patches + factor * layout.patch_step, first,
                                 sums + factor * layout.sum_step + channel * kLanes);
     });
@@ -160,7 +145,7 @@ HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layou
 
 template <class S>
 HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                                 float* grad_weights, float* scratch) {
+                                 std::size_t images, float* grad_weights, float* scratch) {
   const WinogradWeightsLayout layout(g);
   const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
   const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
@@ -183,8 +168,8 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
     for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
       const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
       float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
-      transpose_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
-      transform_strip<typename S::Patch>(layout, g.stride_x, r, scratch, patches);
+      transpose_strip(g, layout, in + channel * g.in_plane, channels, r, images, scratch);
+      transform_strip<typename S::Patch>(layout, g.stride_x, r, images, scratch, patches);
       const bool last_channels = channel + kLanes >= g.in_channels;
       const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
       const bool is_next = !last_channels || i + 1 < rectangles;
@@ -202,7 +187,7 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
                         signed_of(next.x), signed_of(next.tile_rows * kWinogradTile),
                         signed_of(next.tile_columns * kWinogradTile));
       };
-      multiply<S>(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
+      multiply<S>(g, layout, r.tiles(), images, gradients, patches, i == 0, prefetch, sums);
       if (i + 1 == rectangles)
         finish<typename S::WeightGradient>(g, layout, sums, channel, channels, grad_weights);
     }
@@ -212,9 +197,9 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
 }  // namespace
 
 void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                               float* grad_weights, float* scratch) {
+                               std::size_t images, float* grad_weights, float* scratch) {
   with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
-    backward_weights<decltype(scheme)>(g, in, gradient, grad_weights, scratch);
+    backward_weights<decltype(scheme)>(g, in, gradient, images, grad_weights, scratch);
   });
 }
 

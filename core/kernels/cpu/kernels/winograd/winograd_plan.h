@@ -12,9 +12,6 @@ namespace sweep::cpu {
 /// 12, the transforms lose more in the caches than the products gain (measured).
 inline constexpr std::size_t kProductTiles = 4;
 
-/// Outputs of a tile per axis.
-inline constexpr std::size_t kWinogradTile = 4;
-
 /// Tiles that cover `extent` outputs.
 constexpr std::size_t winograd_tiles(std::size_t extent, std::size_t tile = kWinogradTile) {
   return (extent + tile - 1) / tile;

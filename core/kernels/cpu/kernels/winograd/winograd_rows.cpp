@@ -25,14 +25,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Outputs of a tile, neighbours in a row.
-inline constexpr std::size_t kRowTile = 4;
-
 // The largest kernel_height.
 inline constexpr std::size_t kMaxKernelRows = 16;
 
 // Inputs of a tile, and products per row of the kernel.
-constexpr std::size_t row_frequencies(const ConvGeometry& g) { return g.kernel_width + kRowTile - 1; }
+constexpr std::size_t row_frequencies(const ConvGeometry& g) { return g.kernel_width + kWinogradTile - 1; }
 
 // Scratch memory: a ring buffer of transformed rows, as many as a row of pooling windows needs, and the
 // products of one product tile at all frequencies, which are transformed back before the next tile. Steps
@@ -42,7 +39,7 @@ struct RowsLayout {
   static constexpr std::size_t kTiles = 2, kPositions = 2 * kTiles;
 
   explicit constexpr RowsLayout(const ConvGeometry& g)
-      : tiles((g.out_width / 2 * 2 + kRowTile - 1) / kRowTile),
+      : tiles((g.out_width / 2 * 2 + kWinogradTile - 1) / kWinogradTile),
         ring(g.kernel_height + 1),
         row(tiles * kLanes),
         channel(ring * row),
@@ -82,7 +79,7 @@ struct RowTransform<3> {
     f[5] = hn::MulAdd(four, x[1], hn::NegMulAdd(five, x[3], x[5]));
   }
 
-  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kRowTile]) {
+  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kWinogradTile]) {
     const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
     const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
     y[0] = hn::Add(f[0], hn::Add(even_a, even_b));
@@ -116,7 +113,7 @@ struct RowTransform<5> {
     f[7] = hn::MulAdd(outer, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
   }
 
-  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kRowTile]) {
+  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kWinogradTile]) {
     const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
     const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
     const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
@@ -137,11 +134,11 @@ HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, c
     const float* from = in + channel * g.in_plane + row * g.in_width * kLanes;
     float* to = frequencies + channel * layout.channel + row % layout.ring * layout.row;
     for (std::size_t tile = 0; tile < layout.tiles; ++tile) {
-      const std::size_t columns = HWY_MIN(Transform::kFrequencies, g.in_width - tile * kRowTile);
+      const std::size_t columns = HWY_MIN(Transform::kFrequencies, g.in_width - tile * kWinogradTile);
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
         Vector x[Transform::kFrequencies], f[Transform::kFrequencies];
         for (std::size_t i = 0; i < Transform::kFrequencies; ++i) {
-          x[i] = i < columns ? hn::Load(d, from + (tile * kRowTile + i) * kLanes + lane) : hn::Zero(d);
+          x[i] = i < columns ? hn::Load(d, from + (tile * kWinogradTile + i) * kLanes + lane) : hn::Zero(d);
         }
         Transform::input(d, x, f);
         for (std::size_t i = 0; i < Transform::kFrequencies; ++i)
@@ -214,10 +211,10 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
   const std::size_t height = g.out_height / 2, width = g.out_width / 2;
   for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
     for (std::size_t t = 0; t < kTiles; ++t) {
-      const std::size_t first = (tile + t) * kRowTile / 2;
+      const std::size_t first = (tile + t) * kWinogradTile / 2;
       const std::size_t at = ((channel * height + y) * width + first) * kLanes;
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        Vector rows[2][kRowTile];
+        Vector rows[2][kWinogradTile];
         for (std::size_t row = 0; row < 2; ++row) {
           const float* from = products + ((channel * 2 + row) * kTiles + t) * kLanes + lane;
           Vector f[Transform::kFrequencies];
@@ -225,7 +222,7 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
             f[i] = hn::Load(d, from + i * layout.product_frequency);
           Transform::output(d, f, rows[row]);
         }
-        for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
+        for (std::size_t w = 0; w < HWY_MIN(kWinogradTile / 2, width - first); ++w) {
           const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
           pool_window(d, window, relu, out + at + w * kLanes + lane, argmax + at + w * kLanes + lane);
         }
@@ -271,10 +268,9 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 namespace {
 
-using HWY_NAMESPACE::kMaxKernelRows, HWY_NAMESPACE::kRowTile, HWY_NAMESPACE::row_frequencies,
-    HWY_NAMESPACE::RowsLayout;
+using HWY_NAMESPACE::kMaxKernelRows, HWY_NAMESPACE::row_frequencies, HWY_NAMESPACE::RowsLayout;
 
-constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kRowTile - 1;
+constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kWinogradTile - 1;
 
 // The finite points: small powers of two, whose powers and most of whose differences are exact floats.
 std::span<const double> points(std::size_t taps) {
@@ -311,7 +307,7 @@ bool use_winograd_rows(const ConvGeometry& g) {
   const std::size_t summed = g.in_channels * g.kernel_height;
   if (summed < (g.kernel_width == 3 ? 6 : 5)) return false;
   // At least three quarters of the computed columns have to be used.
-  const std::size_t used = g.out_width / 2 * 2, computed = RowsLayout(g).tiles * kRowTile;
+  const std::size_t used = g.out_width / 2 * 2, computed = RowsLayout(g).tiles * kWinogradTile;
   return 4 * used >= 3 * computed;
 }
 
