@@ -102,7 +102,7 @@ RunProgress progress_of(const TensorFile& file) {
   record["provenance"] = parse_json_text(required_metadata(file, "provenance"), "its provenance");
   record["epochs"] = Json::array();
   RunProgress progress;
-  progress.record = run_record_from_json(record, "its progress");
+  progress.record = run_record_from_json(std::move(record), "its progress");
   add_epochs(epochs_of(required_metadata(file, "epochs")), progress.record);
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
   const std::string last = std::to_string(epochs.empty() ? 0 : epochs.back().epoch);

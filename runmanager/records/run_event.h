@@ -48,7 +48,7 @@ enum class RunFailure {
   kDiverged,  // the loss became NaN or infinite; another attempt would train the same bits
   kDevice,    // the device failed; this process cannot use it any more
   kLost,      // the process that trained it was lost
-  kTakenOver  // none: another process has taken over the run, and the record has only what this one did
+  kTakenOver  // none: another process has taken over the run, and this record does not count
 };
 
 /// The run has ended: completed, failed or interrupted.

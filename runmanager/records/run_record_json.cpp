@@ -55,10 +55,11 @@ std::string optional_text(const Json& object, const char* key) {
   return at == object.end() || at->is_null() ? "" : at->get<std::string>();
 }
 
-const Json& object_or_null(const Json& object, const char* key) {
-  const Json& value = object.at(key);
+// Moved out of `object`.
+Json object_or_null(Json& object, const char* key) {
+  Json& value = object.at(key);
   if (!value.is_object() && !value.is_null()) throw DataError(fmt::format("its \"{}\" is no object", key));
-  return value;
+  return std::move(value);
 }
 
 // Calls `convert`. Turns its errors into a DataError: `where` is not a `type`.
@@ -197,7 +198,7 @@ Json ending_json(const RunRecord& run) {
   return json;
 }
 
-RunRecord run_record_from_json(const Json& json, std::string_view where) {
+RunRecord run_record_from_json(Json json, std::string_view where) {
   return converted(where, "run record", [&] {
     RunRecord run;
     run.name = json.at("name").get<std::string>();
@@ -253,10 +254,10 @@ void add_epochs(std::span<const Json> epochs, RunRecord& run) {
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {
-  const Json json = parse_json_text(text, fmt::format("{}: not a run record: it", where));
+  Json json = parse_json_text(text, fmt::format("{}: not a run record: it", where));
   if (json.is_object() && !json.empty() && !has_right_checksum(text, json))
     throw DataError(fmt::format("{}: is damaged: its checksum is not that of its content", where));
-  return run_record_from_json(json, where);
+  return run_record_from_json(std::move(json), where);
 }
 
 Json to_json(const RunPosition& position) {

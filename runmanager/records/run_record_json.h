@@ -19,7 +19,7 @@ nlohmann::ordered_json brief_json(const RunRecord& run);
 /// How the run ended: "status" and "metrics"; "error", "stopped" and "run_seconds" where there are any.
 nlohmann::ordered_json ending_json(const RunRecord& run);
 /// The inverse of to_json(). Throws DataError, naming `where`, if `json` is not a run record.
-RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+RunRecord run_record_from_json(nlohmann::ordered_json json, std::string_view where);
 /// The text of run.json: to_json(), indented, and a last member "crc32c" with the checksum of the rest.
 std::string run_record_text(const RunRecord& run);
 /// The inverse. Throws DataError, naming `where`, if the text is damaged. Text without a checksum is not

@@ -44,12 +44,7 @@ void fill(const EpochRecord& epoch, proto::FromWorker& message) {
 }
 
 void fill(const TrainedRun& trained, proto::FromWorker& message) {
-  RunRecord record = trained.record;
-  if (!trained.changes_epochs) {
-    record.epochs.clear();
-    record.untrained.reset();
-  }
-  message.mutable_end()->set_record(run_record_text(record));
+  message.mutable_end()->set_record(compact_json_text(to_json(trained.record)));
   message.mutable_end()->set_failure(static_cast<int>(trained.failure));
   message.mutable_end()->set_changes_epochs(trained.changes_epochs);
 }

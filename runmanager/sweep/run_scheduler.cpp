@@ -183,8 +183,8 @@ class RunScheduler {
     record.untrained.reset();
     record.error.reset();
     if (!slot.own_gpus.empty()) record.provenance[kGpusKey] = slot.own_gpus;
-    recorder_.begin_run(run, record);
-    executor_.start(slot.index, slot.run(), record, slot.threads);
+    recorder_.begin_run(run, std::move(record));
+    executor_.start(slot.index, slot.run(), recorder_.record(run), slot.threads);
   }
 
   // When no run waits any more, the remaining ones get the cores of those that have ended.
@@ -232,13 +232,9 @@ class RunScheduler {
   }
 
   void end_run(Slot& slot, TrainedRun trained) {
-    if (!trained.changes_epochs) {
-      const RunRecord& told = recorder_.record(slot.run().run);
-      trained.record.epochs = told.epochs;
-      trained.record.untrained = told.untrained;
-    }
-    recorder_.update(slot.run().run, std::move(trained.record));
-    end_attempt(slot, trained.failure);
+    const RunFailure failure = trained.failure;
+    if (failure != RunFailure::kTakenOver) recorder_.take_end(slot.run().run, std::move(trained));
+    end_attempt(slot, failure);
   }
 
   // Records the end of a run that could not do so itself.

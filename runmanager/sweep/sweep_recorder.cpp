@@ -124,6 +124,17 @@ void SweepRecorder::take(std::size_t run, const RunEvent& event) {
   progress_->report(run + 1, event);
 }
 
+void SweepRecorder::take_end(std::size_t run, TrainedRun trained) {
+  RunRecord& record = records_.at(run);
+  if (!trained.changes_epochs) {
+    trained.record.epochs = std::move(record.epochs);
+    trained.record.untrained = std::move(record.untrained);
+  }
+  trained.record.config = std::move(record.config);
+  trained.record.provenance = std::move(record.provenance);
+  record = std::move(trained.record);
+}
+
 double SweepRecorder::earlier_seconds(std::size_t run) const {
   return std::max(record(run).run_seconds.value_or(0), begins_.at(run).run_seconds);
 }

@@ -76,6 +76,9 @@ class SweepRecorder {
   /// What happens in the attempt: the run's record gets the epochs, and it is shown. What ends the attempt is
   /// up to the caller.
   void take(std::size_t run, const RunEvent& event);
+  /// The attempt has ended with this record, which gets what is known already: configuration and provenance,
+  /// and the epochs unless it changes them.
+  void take_end(std::size_t run, TrainedRun trained);
   /// Seconds of a run that is being trained in earlier starts and attempts, or in the run that it copies.
   double earlier_seconds(std::size_t run) const;
   /// Replaces the run's record.

@@ -178,6 +178,10 @@ class Worker {
                     .record = parse_run_record(train.record(), kToWorker),
                     .dataset = train.dataset(),
                     .until_epoch = train.until_epoch()};
+    if (task.record.provenance.empty())
+      task.record.provenance = provenance_;
+    else
+      provenance_ = task.record.provenance;
     task.config = recorded_config(task.record);
     task.config.index = train.index();
     if (!kind_) kind_ = make_kind_worker(task.config, datasets_);
@@ -187,15 +191,21 @@ class Worker {
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     EventSender sender(socket_);
     const ReportEvent report = [&sender](const RunEvent& event) { sender.send(event); };
-    const TrainedRun trained = kind_(task, report,
-                                     {.directory = directory_,
-                                      .make_engine = environment_.make_engine,
-                                      .clock = steady_seconds,
-                                      .stop_requested = [this] { return inbox_.stop_signal(); },
-                                      .threads = [this] { return inbox_.threads(); },
-                                      .timeout = timeout_,
-                                      .owner = std::move(owner)});
+    TrainedRun trained = kind_(task, report,
+                               {.directory = directory_,
+                                .make_engine = environment_.make_engine,
+                                .clock = steady_seconds,
+                                .stop_requested = [this] { return inbox_.stop_signal(); },
+                                .threads = [this] { return inbox_.threads(); },
+                                .timeout = timeout_,
+                                .owner = std::move(owner)});
     lock.reset();
+    // The sweep knows the rest.
+    trained.record.config = trained.record.provenance = nullptr;
+    if (!trained.changes_epochs) {
+      trained.record.epochs.clear();
+      trained.record.untrained.reset();
+    }
     report(trained);
     return trained.failure != RunFailure::kDevice;
   }
@@ -206,7 +216,8 @@ class Worker {
   std::filesystem::path directory_;  // of the sweep
   double timeout_ = 0;               // TrainerOptions::timeout
   std::vector<std::shared_ptr<const Dataset>> datasets_;
-  KindWorker kind_;  // of the first run: all are of one kind
+  KindWorker kind_;                    // of the first run: all are of one kind
+  nlohmann::ordered_json provenance_;  // of the last run
 };
 
 // The engines of consecutive runs mostly allocate the same memory. If it went back to the kernel in between,

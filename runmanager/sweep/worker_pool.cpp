@@ -74,6 +74,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   if (!slot.worker) {
     slot.worker = std::make_unique<WorkerProcess>(command_);
     slot.is_killed = false;
+    slot.provenance.clear();
     slot.worker->socket().send(setup_message());
   }
   slot.run = &run;
@@ -83,7 +84,12 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   train.set_dataset(run.needs.dataset);
   train.set_threads(threads);
   train.set_until_epoch(run.until_epoch);
-  train.set_record(run_record_text(record));
+  nlohmann::ordered_json told = to_json(record);
+  if (record.provenance == slot.provenance)
+    told["provenance"] = nullptr;
+  else
+    slot.provenance = record.provenance;
+  train.set_record(compact_json_text(told));
   if (run.lock) train.set_owner(run.lock->owner().id);
   // If the worker is gone already, deliver() notices that its socket is closed.
   slot.worker->socket().send(message, run.lock ? run.lock->fd() : -1);

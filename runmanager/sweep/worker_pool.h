@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,7 @@ class WorkerPool final : public RunExecutor {
   struct Slot {
     std::unique_ptr<WorkerProcess> worker;  // empty before the first run, and after a lost one
     const ScheduledRun* run = nullptr;      // nullptr: idle
+    nlohmann::ordered_json provenance;      // that the worker has been told
     bool is_killed = false;                 // the worker
   };
 

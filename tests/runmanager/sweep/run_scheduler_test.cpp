@@ -12,7 +12,17 @@
 namespace sweep::run_scheduler_test {
 
 // What one attempt to train a run does.
-enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kWriteSlowly, kFailWriting, kFailToBegin };
+enum class Act {
+  kComplete,
+  kFail,
+  kDiverge,
+  kLoseProcess,
+  kHang,
+  kWriteSlowly,
+  kFailWriting,
+  kFailToBegin,
+  kLoseRun
+};
 
 class ScriptedExecutor final : public RunExecutor {
  public:
@@ -52,6 +62,8 @@ class ScriptedExecutor final : public RunExecutor {
     Attempt attempt = active;
     active_.erase(slot);
     if (attempt.act == Act::kFailToBegin) return report(UnwritableRun{"run0: cannot be prepared"});
+    if (attempt.act == Act::kLoseRun)
+      return report(TrainedRun{.record = {}, .failure = RunFailure::kTakenOver});
     report(RunPlan{.name = attempt.record.name, .epochs = 1});
     if (attempt.act == Act::kLoseProcess) return report(LostRun{"its worker was lost: killed by SIGSEGV"});
     if (attempt.act == Act::kFailWriting) return report(UnwritableRun{"checkpoint: cannot create"});
@@ -141,11 +153,9 @@ class RunSchedulerTest : public ::testing::Test {
 
 // "lose fail|" has the first run lose its process and then fail; the second one completes.
 std::map<std::size_t, std::vector<Act>> script_of(const std::string& text) {
-  const std::map<std::string, Act> acts = {{"fail", Act::kFail},
-                                           {"lose", Act::kLoseProcess},
-                                           {"diverge", Act::kDiverge},
-                                           {"hang", Act::kHang},
-                                           {"write", Act::kWriteSlowly}};
+  const std::map<std::string, Act> acts = {{"fail", Act::kFail},         {"lose", Act::kLoseProcess},
+                                           {"diverge", Act::kDiverge},   {"hang", Act::kHang},
+                                           {"write", Act::kWriteSlowly}, {"leave", Act::kLoseRun}};
   std::map<std::size_t, std::vector<Act>> script;
   std::istringstream runs(text + "|");
   std::size_t count = 0;
@@ -180,7 +190,8 @@ TEST_F(RunSchedulerTest, TriesAgainAndEndsWhatItIsToldTo) {
        "0 1",
        "timeout: it took longer than 5 s"},
       {"hang", {.stall = 2}, "failed", "0", "hanging: no sign of life for 10 s"},  // five times, if none came
-      {"write", {.stall = 2}, "completed", "0", ""},  // a disk takes as long as it takes
+      {"write", {.stall = 2}, "completed", "0", ""},   // a disk takes as long as it takes
+      {"leave|", {}, "pending completed", "0 1", ""},  // to another process, before it has begun
   };
   for (const Scenario& scenario : scenarios) {
     SCOPED_TRACE(scenario.script);
@@ -192,6 +203,7 @@ TEST_F(RunSchedulerTest, TriesAgainAndEndsWhatItIsToldTo) {
     EXPECT_EQ(fmt::format("{}", fmt::join(statuses(records), " ")), scenario.ends);
     EXPECT_EQ(fmt::format("{}", fmt::join(executor.started, " ")), scenario.started);
     EXPECT_THAT(records[0].error.value_or(""), HasSubstr(scenario.error));
+    EXPECT_EQ(records[0].name, "run0");
   }
   EXPECT_THAT(terminal_, HasSubstr("run0 failed and will be tried again (2 of 2)"));
 }

@@ -87,6 +87,16 @@ TEST_F(Workers, LoseExactlyTheBadRunsEachWithItsReason) {
   }
 }
 
+TEST_F(Workers, AndTheirSweepKnowTheSameOfARun) {
+  const SweepOutcome outcome = run("runs", {"lr=0.02,0.01,101,0.03", "evaluate_first=true"});
+  for (const RunRecord& run : outcome.runs) {
+    const RunRecord written = read_run_record(outcome.directory / run.name / "run.json");
+    // A worker may put the keys of a layer in another order.
+    EXPECT_EQ(nlohmann::json(to_json(run)), nlohmann::json(to_json(written)));
+    EXPECT_EQ(run.provenance["dataset"], outcome.runs[0].provenance["dataset"]);
+  }
+}
+
 TEST_F(Workers, TellTensorBoardThatALostRunFailed) {
   const SweepOutcome outcome = run("runs", {"lr=101"});
   std::string session;
