@@ -66,6 +66,8 @@ class SweepRecorder {
   Progress& progress() { return *progress_; }
   const std::vector<RunRecord>& records() const { return records_; }
   const RunRecord& record(std::size_t run) const { return records()[run]; }
+  /// Moves all of them out, at the end.
+  std::vector<RunRecord> take_records() { return std::move(records_); }
   /// What this start has trained.
   const SweepCost& cost() const { return cost_; }
   /// Names of the runs in mean_directory() that are there.

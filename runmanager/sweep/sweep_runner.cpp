@@ -190,7 +190,7 @@ void SweepRunner::prepare() {
     if (is_kept(i)) continue;
     ScheduledRun run = scheduled(sweep_.runs[i]);
     records_[i].device = run.needs.device.name();
-    records_[i].provenance = run.needs.provenance;
+    records_[i].provenance = std::move(run.needs.provenance);
     (run.needs.unavailable ? unavailable_ : runs_).push_back(std::move(run));
   }
 }
@@ -222,7 +222,8 @@ SweepOutcome SweepRunner::conclude() {
                  .search = search_end_,
                  .signal = signal},
                 options_, environment_);
-  return {.runs = records_, .directory = directory_->path(), .exit_code = exit_code_of(records_, signal)};
+  const int exit_code = exit_code_of(records_, signal);
+  return {.runs = std::move(records_), .directory = directory_->path(), .exit_code = exit_code};
 }
 
 SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment) {

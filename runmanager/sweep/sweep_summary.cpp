@@ -105,13 +105,14 @@ std::string unmatched_text(const std::vector<RunRecord>& runs, const Sweep& swee
 
 void print_summary(const SweepSummary& summary, const RunnerOptions& options,
                    const SweepEnvironment& environment) {
-  std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
   const Goals goals = goals_of(summary.sweep);
+  std::vector<RunRecord> sorted;
+  if (!options.json && goals.size() > 1) put_front_first(sorted = summary.runs, goals);
+  const std::vector<RunRecord>& runs = sorted.empty() ? summary.runs : sorted;
   std::ostream& out = *environment.out;
   if (options.json) {
     out << json_text(results_json(runs, summary.directory.filename().string()));
   } else {
-    put_front_first(runs, goals);
     out << results_table(
         runs, summary.sweep.keys,
         {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width(), .goals = goals});

@@ -17,7 +17,7 @@ namespace sweep {
 struct SweepSummary {
   const Sweep& sweep;
   std::filesystem::path directory;
-  std::span<const RunRecord> runs;  // in the order of the sweep
+  const std::vector<RunRecord>& runs;  // in the order of the sweep
   SweepCost cost = {};
   std::vector<std::string> means = {};   // names of the runs that show means of repeats
   std::optional<SearchEnd> search = {};  // if it was one

@@ -77,7 +77,7 @@ void SweepRunner::train_runs() {
   }
   cost_ = recorder_->cost();
   means_ = recorder_->means();
-  records_ = recorder_->records();
+  records_ = recorder_->take_records();
   recorder_.reset();
 }
 
@@ -252,7 +252,7 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
     kind_->check(added, sweep_.file);
     ScheduledRun run = scheduled(added);
     record.device = run.needs.device.name();
-    record.provenance = run.needs.provenance;
+    record.provenance = std::move(run.needs.provenance);
     recorder_->add_run(std::move(record));
     if (!run.needs.unavailable) return run;
     if (!options_.join) skip(run);
