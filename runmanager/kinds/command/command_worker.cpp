@@ -209,7 +209,8 @@ class CommandRun {
     sources_.poll_file(add);
     sources_.poll_events(add);
     if (now - last_report_ > kSecondsOfStep) history_.close();
-    if (now < next_save_) return;
+    // What the program has left is in its files, and the record that says how it ended follows.
+    if (now < next_save_ || is_last) return;
     next_save_ = now + kSecondsBetweenSaves;
     report_(RunPhase{"running"});
     files_.save(history_.epochs(), now - run_begin_);
