@@ -58,8 +58,8 @@ struct TextTable {
   /// Removes columns until the table is no wider than `limit`, the least important first, and of equal ones
   /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone.
   std::vector<std::string> fit(int limit);
-  /// Cuts the titles after the first, to 3 columns at least, until the table is no wider than `limit`; 0: any.
-  /// Returns whether it is.
+  /// Cuts the titles after the first, to 3 columns at least, until the table is no wider than `limit`; 0:
+  /// any. Returns whether it is.
   bool fit_titles(int limit, bool unicode);
 };
 

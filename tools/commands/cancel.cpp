@@ -84,7 +84,8 @@ int cancel(const fs::path& directory) {
     finished += has_ended(run.status) ? 1 : 0;
   }
   std::cout << ended << fmt::format("; {} of {} runs are finished.\n", finished, runs);
-  if (finished < runs) std::cout << "To go on: " << shell_command({typed_program(), "resume"}, directory) << "\n";
+  if (finished < runs)
+    std::cout << "To go on: " << shell_command({typed_program(), "resume"}, directory) << "\n";
   return kExitDone;
 }
 
