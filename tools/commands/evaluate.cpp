@@ -83,11 +83,11 @@ std::vector<TextTable> evaluation_tables(const RunScores& scores, const TableSty
   const bool is_plain = style.format == TableFormat::kCsv;
   if (!scores.targets.empty()) return {target_table(scores, is_plain)};
   std::vector<TextTable> tables = {class_table(scores, is_plain)};
-  TextTable second = matrix_table(scores);
+  const bool is_small = scores.names.size() <= kMaxClassesOfMatrix;
+  TextTable second = is_small ? matrix_table(scores) : mistakes_table(scores);
   // Columns are in the order of the rows, whose names are whole.
   const int width = style.format == TableFormat::kText ? style.width : 0;
-  if (scores.names.size() > kMaxClassesOfMatrix || !second.fit_titles(width, style.unicode))
-    second = mistakes_table(scores);
+  if (is_small && !second.fit_titles(width, style.unicode)) second = mistakes_table(scores);
   if (!second.rows.empty()) tables.push_back(std::move(second));
   return tables;
 }
