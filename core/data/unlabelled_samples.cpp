@@ -89,7 +89,7 @@ void read_file(const fs::path& path, const SampleFormat& format, const TakeSampl
   if (!is_array && starts_image(first_bytes(path, 32))) refuse(path, "{}", why_no_pictures(format));
   if (!is_array && !format.columns.empty()) row = &require_format("csv");
   if (is_array || !format.columns.empty()) return read_samples(path, *row, format, take, skip);
-  if (first_bytes(path, 1).empty()) refuse(path, "is empty");
+  if (fs::file_size(path, error) == 0 && !error) refuse(path, "is empty");
   refuse(path, "the network takes {}", wanted_files(format));
 }
 

@@ -57,6 +57,11 @@ void check_ranges(const EngineOptions& options) {
         parallel.pipeline->micro_batches, "1 or more");
 }
 
+void check_count(std::size_t values, std::size_t wanted, const std::string& function, const char* what) {
+  if (values == wanted) return;
+  throw ShapeError(function + ": " + std::to_string(values) + " values for " + std::to_string(wanted) + what);
+}
+
 }  // namespace
 
 void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
@@ -104,11 +109,8 @@ void check_outputs(std::span<const float> outputs, const Batch& batch, const Net
 
 void check_array(const EngineArray& which, std::span<const float> values, const Network& network) {
   constexpr const char* kFunctions[] = {"set_parameters", "set_buffers", "set_array", "set_optimizer_state"};
-  const std::size_t wanted = array_size(which, network);
-  if (values.size() == wanted) return;
-  throw ShapeError(std::string(kFunctions[which.kind]) + ": " + std::to_string(values.size()) +
-                   " values for " + std::to_string(wanted) +
-                   (which.kind == EngineArray::kBuffers ? " of running statistics" : " parameters"));
+  check_count(values.size(), array_size(which, network), kFunctions[which.kind],
+              which.kind == EngineArray::kBuffers ? " of running statistics" : " parameters");
 }
 
 std::vector<OptimizerState> Engine::optimizer_state() const {
@@ -121,6 +123,10 @@ std::vector<OptimizerState> Engine::optimizer_state() const {
 void Engine::set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) {
   if (!std::ranges::equal(state, optimizer_arrays(), {}, &OptimizerState::name))
     throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+  // All of them before the first one is changed, here and on other ranks.
+  const std::size_t wanted = state.empty() ? 0 : parameters().size();
+  for (const OptimizerState& array : state)
+    check_count(array.values.size(), wanted, "set_optimizer_state", " parameters");
   for (std::size_t i = 0; i < state.size(); ++i) set_array({EngineArray::kState, i}, state[i].values);
   set_step_count(step_count);
 }

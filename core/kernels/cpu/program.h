@@ -38,7 +38,7 @@ struct Workspace {
 /// One block of a batch.
 struct Block {
   std::size_t index = 0;        // among those that are trained at once
-  std::size_t images = 0;       // 1 … kLanes; the remaining lanes hold copies that do not count
+  std::size_t images = 0;       // 1 … kLanes; what the remaining lanes hold does not count
   std::size_t first_image = 0;  // position in the batch
   bool is_first = false;        // of its partial sum
   Workspace* workspace = nullptr;

@@ -34,9 +34,12 @@ TEST(Engine, WrongSizesAreErrors) {
   EXPECT_THROW(engine->predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->evaluate(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
-  std::vector<OptimizerState> state = engine->optimizer_state();
+  const std::vector<OptimizerState> before = engine->optimizer_state();
+  std::vector<OptimizerState> state = before;
+  state.front().values[0] = 1;
   state.back().values.pop_back();
   EXPECT_THROW(engine->set_optimizer_state(state, 3), ShapeError);
+  EXPECT_EQ(engine->optimizer_state().front().values, before.front().values) << "nothing is changed";
   EXPECT_THROW(engine_for(kMlp, {.parallel = {.model = {{"conv*", test::device().name()}}}}), ConfigError)
       << "it has no such layer";
 }
