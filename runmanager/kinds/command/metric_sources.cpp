@@ -146,6 +146,7 @@ void MetricSources::begin_attempt(int attempt) {
   for (Expression& expression : expressions_) expression.count = 0;
   for (auto& [path, file] : events_) file.is_earlier = true;
   looked_ = seconds_since_1970();
+  if (offset_ == 0) poll_file([](const MetricReport&) {});  // so that it is known if the program replaces it
 }
 
 void MetricSources::add_output(std::string_view text) {
@@ -200,7 +201,7 @@ void MetricSources::poll_file(const Use& use, const std::function<void(int)>& at
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct ::stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
-  if (offset_ > 0 && is_replaced(file.get())) {
+  if (offset_ > 0 && (static_cast<std::uint64_t>(status.st_size) < offset_ || is_replaced(file.get()))) {
     is_replaced_ = true;
     offset_ = 0;
     lines_ = LineSplitter("\n", kLineLimit);
@@ -319,9 +320,12 @@ void MetricSources::start_over(const std::map<std::int64_t, EpochRecord>& kept) 
 }
 
 void MetricSources::restore(int attempt, const std::map<std::int64_t, EpochRecord>& reported) {
-  if (!std::exchange(is_replaced_, false)) return;
-  append(report_lines(reported) + attempt_line(attempt));
+  if (!is_replaced_) return;
+  // What was lost comes first, as it did; and a beginning that no program writes tells if this is replaced.
+  write_file_atomically(path_, attempt_line(attempt) + report_lines(reported) + read_file(path_),
+                        Survives::kKill);
   poll_file([](const MetricReport&) {});
+  is_replaced_ = false;
 }
 
 }  // namespace sweep

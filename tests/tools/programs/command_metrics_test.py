@@ -178,6 +178,23 @@ class CommandMetricsTest(ProgramRuns):
         self.sweep("x=1", "--name", "s", "--retry", "1", "--", "python3", "over.py")
         self.assertEqual([float(row["loss"]) for row in self.rows()], [11, 12, 23, 24, 35, 36])
 
+    def test_no_step_is_lost_if_each_attempt_writes_the_same_file_of_metrics(self):
+        (self.folder / "whole.py").write_text(
+            "import os, sys, time\n"
+            "attempt, lines = int(os.environ['SWEEP_ATTEMPT']), ''\n"
+            "for step in range(1, 13 if attempt == 3 else 9):\n"
+            "    lines += f'{{\"step\": {step}, \"loss\": {1 / step}, \"a_name_as_long_as_the_head_that_is_compared\": 1}}\\n'\n"
+            "    with open(os.environ['SWEEP_METRICS'], 'w') as file: file.write(lines)\n"
+            "    time.sleep(0.05)\n"
+            "sys.exit(attempt < 3)\n")
+        self.sweep("x=1", "--name", "s", "--retry", "2", "--", "python3", "whole.py")
+        self.assertEqual([int(row["step"]) for row in self.rows()], list(range(1, 13)))
+
+    def test_attempts_are_counted_although_each_empties_the_file_of_metrics(self):
+        self.sweep("x=1", "--name", "s", "--retry", "2", "--", "sh", "-c",
+                   ": > $SWEEP_METRICS; echo $SWEEP_ATTEMPT >> $SWEEP_RUN_DIR/attempts; exit $((SWEEP_ATTEMPT < 3))")
+        self.assertEqual(next(self.folder.glob("runs/s/*/attempts")).read_text().split(), ["1", "2", "3"])
+
     def test_steps_are_numbered_also_if_the_worker_is_lost_after_some_were_left_out(self):
         (self.folder / "lost.py").write_text(
             "import os, signal, time\n"
