@@ -243,8 +243,8 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
     std::string message = is_missing && has_command ? commands[chosen].missing_argument : error.what();
     std::erase(message, kMark);
-    throw ConfigError(
-        fmt::format("{}\nTry \"sweep {}--help\".", message, has_command ? names[chosen] + " " : ""));
+    throw ConfigError(fmt::format("{}\nTry \"{} {}--help\".", message, typed_program(),
+                                  has_command ? names[chosen] + " " : ""));
   }
   return actions.at(chosen)(typed);
 }

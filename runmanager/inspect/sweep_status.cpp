@@ -19,6 +19,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"
 
@@ -67,8 +68,7 @@ void find_search_end(const RecordedSweep& sweep, SweepStatus& status) {
   double spent = 0;
   for (const RunRecord& run : sweep.runs) spent += own_seconds(run);
   if (!seconds.is_number() || spent < seconds.get<double>()) return;
-  const Json trials = search->value("trials", Json());
-  if (status.unfinished == 0 && !(trials > status.runs)) return;  // All were tried.
+  if (status.unfinished == 0 && trials_to_come(sweep.file) <= status.runs) return;  // All were tried.
   status.search_end = fmt::format("trials have taken the {} that they may", human_seconds(seconds));
   status.unfinished = 0;
 }

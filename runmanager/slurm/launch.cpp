@@ -53,7 +53,8 @@ bool is_resumed(const Sweep& sweep, const fs::path& directory) {
 // The keys of a sweep file whose values are not those of the sweep.json in `directory`; "" if there are none.
 // How tasks are asked for changes no run.
 std::string changed_keys(const Sweep& sweep, const fs::path& directory) {
-  static const std::set<std::string> others = {"name", "slurm", "runs", "excluded", "file", "provenance"};
+  static const std::set<std::string> others = {"name", "slurm",      "runs",   "excluded",
+                                               "file", "provenance", "learned"};
   const nlohmann::ordered_json there = read_json_file(directory / kSweepFile);
   std::set<std::string> changed;
   for (const auto& [one, other] : {std::pair(&there, &sweep.resolved), std::pair(&sweep.resolved, &there)}) {

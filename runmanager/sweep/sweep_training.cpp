@@ -159,8 +159,9 @@ TrialRunsOptions SweepRunner::trial_options() {
   return {.add = [this](RunConfig config) { return add_trial(std::move(config)); },
           .is_there =
               [this](const RunConfig& config) {
-                return find_existing_run(directory_->path(), config, kind_->identity(config), false)
-                    .record.has_value();
+                const RunFate fate =
+                    find_existing_run(directory_->path(), config, kind_->identity(config), false).fate;
+                return fate == RunFate::kKept || fate == RunFate::kContinued;
               },
           .prune = [this](std::size_t run, const std::string& reason) { prune(run, reason); },
           .keep_start = [this](std::size_t parent, int epoch,

@@ -25,7 +25,7 @@ using Records = std::span<const RunRecord>;
 
 // On a narrow terminal columns that do not vary go first, then times and the validation loss, then other
 // parameters, which tell the runs apart, then metrics.
-constexpr int kConstant = 10, kVaryingParameter = 520;
+constexpr int kUniform = 10, kVaryingParameter = 520;
 
 bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
@@ -54,7 +54,7 @@ void add_param(TextTable& table, const std::string& key, const std::string& titl
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
   table.add_column({.title = title,
                     .right_aligned = numeric,
-                    .importance = varies ? kVaryingParameter : kConstant,
+                    .importance = varies ? kVaryingParameter : kUniform,
                     .leads = true,
                     .key = title},
                    runs, text);
@@ -133,7 +133,7 @@ TextTable whole_table(Records runs, const std::vector<std::string>& keys, bool i
     return run.status == RunStatus::kCompleted || run.status == RunStatus::kSkipped ||
            run.status == RunStatus::kPending;
   });
-  if (all_completed) table.columns.back().importance = kConstant;
+  if (all_completed) table.columns.back().importance = kUniform;
   table.add_column({.title = "epochs", .importance = 200, .key = "epochs"}, runs, epochs_text);
   for (const Metric* metric : shown) add_metric(table, *metric, runs, is_plain);
   return table;
