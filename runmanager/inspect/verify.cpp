@@ -229,4 +229,10 @@ VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& 
   return report;
 }
 
+std::string verified_text(const VerifiedRun& run) {
+  if (!run.not_compared.empty()) return run.name + ": not compared: " + run.not_compared;
+  if (run.differences.empty()) return run.name + ": every bit is the same";
+  return fmt::format("{}: differs\n  {}", run.name, fmt::join(run.differences, "\n  "));
+}
+
 }  // namespace sweep

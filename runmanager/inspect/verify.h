@@ -39,4 +39,8 @@ struct VerifyReport {
 /// throws.
 VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& environment = {});
 
+/// "lr=0.1: every bit is the same", or the run's name with the differences, one per line, or with the reason
+/// why it was not compared.
+std::string verified_text(const VerifiedRun& run);
+
 }  // namespace sweep

@@ -16,14 +16,6 @@
 namespace sweep {
 namespace {
 
-// "lr=0.1: every bit is the same", or the run's name with the differences, one per line, or with the reason
-// why it was not compared.
-std::string verified_text(const VerifiedRun& run) {
-  if (!run.not_compared.empty()) return run.name + ": not compared: " + run.not_compared;
-  if (run.differences.empty()) return run.name + ": every bit is the same";
-  return fmt::format("{}: differs\n  {}", run.name, fmt::join(run.differences, "\n  "));
-}
-
 int verify(const VerifyOptions& options) {
   const VerifyReport report = verify_sweep(options, environment_with_workers());
   const auto trained = std::count_if(report.runs.begin(), report.runs.end(),
