@@ -188,7 +188,7 @@ class CommandMetricsTest(ProgramRuns):
             "    time.sleep(0.05)\n"
             "sys.exit(attempt < 3)\n")
         self.sweep("x=1", "--name", "s", "--retry", "2", "--", "python3", "whole.py")
-        self.assertEqual([int(row["step"]) for row in self.rows()], list(range(1, 13)))
+        self.assertEqual([int(row["epoch"]) for row in self.rows()], list(range(1, 13)))
 
     def test_attempts_are_counted_although_each_empties_the_file_of_metrics(self):
         self.sweep("x=1", "--name", "s", "--retry", "2", "--", "sh", "-c",
