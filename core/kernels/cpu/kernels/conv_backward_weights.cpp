@@ -162,6 +162,7 @@ void conv_backward_weights_of_few(const ConvGeometry& g, const float* in, const 
   constexpr int kTaps = kManyRegisters ? 16 : 8;
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   const Lanes d;
+  if (images == 0) return;
   const std::size_t out = round_up_to_cache_line(g.out_channels),
                     in_step = round_up_to_cache_line(g.in_channels);
   const std::size_t taps = g.in_channels * g.taps();
