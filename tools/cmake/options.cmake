@@ -44,7 +44,7 @@ endif()
 # Most of what the compiler does for a source is reading headers that its neighbours read as well. (Precompiled headers save a tenth at most,
 # and GCC 12 then warns of overflows that there are not.)
 option(SWEEP_JOIN_SOURCES "Compile the sources of a folder together where that saves time" OFF)
-# Of joined sources GCC takes an eighth longer with its garbage collector, and up to 1.9 GB without, which tools/common.sh counts with.
+# Without its garbage collector GCC compiles joined sources in 13 % less time, with up to 1.9 GB of memory, which tools/common.sh counts with.
 cmake_host_system_information(RESULT sweep_memory QUERY TOTAL_PHYSICAL_MEMORY)
 if(SWEEP_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND sweep_memory GREATER 7000)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=3000000>)
