@@ -128,23 +128,25 @@ Json effect_json(const Effect& effect) {
 
 std::string effects_text(const Effects& effects, const std::vector<TextTable>& tables, TableStyle style) {
   style.format = TableFormat::kText;
-  std::string text = fmt::format(
-      "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.goal.metric->key,
-      effects.goal.largest_is_best ? "larger" : "smaller", effects.combinations * effects.repeats,
-      effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
-      metric_text(*effects.goal.metric, effects.mean));
+  std::string text;
+  // Tables that are too wide all the same stay as they are.
+  const auto say = [&](const std::string& sentence) { text += wrapped(sentence, style.width); };
+  say(fmt::format("Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n",
+                  effects.goal.metric->key, effects.goal.largest_is_best ? "larger" : "smaller",
+                  effects.combinations * effects.repeats, effects.combinations,
+                  effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
+                  metric_text(*effects.goal.metric, effects.mean)));
   text += formatted_table(tables[0], style);
-  text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
+  say("\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n");
   text += formatted_table(tables[1], style);
   if (!effects.front.empty()) {
-    text += "\nNo other combination is both faster and better than these:\n\n";
+    say("\nNo other combination is both faster and better than these:\n\n");
     text += formatted_table(tables[2], style);
   }
-  if (!effects.left_out.empty()) {
-    text += fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
-                        printable(fmt::format("{}", fmt::join(effects.left_out, ", "))));
-  }
-  return wrapped(text, style.width);
+  if (!effects.left_out.empty())
+    say(fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
+                    printable(fmt::format("{}", fmt::join(effects.left_out, ", ")))));
+  return text;
 }
 
 Json effects_json(const Effects& effects) {

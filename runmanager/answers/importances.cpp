@@ -213,13 +213,17 @@ Answer answer_of(const Importances& importances, const TableStyle& style) {
   for (const Importance& setting : importances.settings)
     table.rows.push_back({setting.key, setting.best, share_cell(setting.share, style.format),
                           std::to_string(setting.trials), setting.may_be_chance ? "maybe" : "no"});
-  std::string text = fmt::format(
-      "Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n{}\n"
-      "importance: how far the values of the best {} trials differ from those of all, as a share of all "
-      "settings. "
-      "by chance: whether a setting without influence may come as far.\n",
-      goal_text({importances.goal}), importances.trials,
-      formatted_table(table, {.unicode = style.unicode, .width = style.width}), importances.best);
+  std::string text =
+      wrapped(fmt::format("Importance of settings for the {}, by PED-ANOVA, of {} trials that have ended\n\n",
+                          goal_text({importances.goal}), importances.trials),
+              style.width);
+  text += formatted_table(table, {.unicode = style.unicode, .width = style.width});
+  text += wrapped(
+      fmt::format(
+          "\nimportance: how far the values of the best {} trials differ from those of all, as a share "
+          "of all settings. by chance: whether a setting without influence may come as far.\n",
+          importances.best),
+      style.width);
   Json json = {{"metric", importances.goal.metric->key},
                {"larger_is_better", importances.goal.largest_is_best},
                {"method", "PED-ANOVA"},
@@ -233,7 +237,7 @@ Answer answer_of(const Importances& importances, const TableStyle& style) {
                                    {"may_be_chance", setting.may_be_chance},
                                    {"trials", setting.trials},
                                    {"best", setting.best}});
-  return {wrapped(text, style.width), std::move(json), {std::move(table)}};
+  return {std::move(text), std::move(json), {std::move(table)}};
 }
 
 }  // namespace sweep

@@ -1,5 +1,5 @@
 // The runs that a sweep would train, and what they would take: memory and disk, computed from shapes, and
-// time, from a few batches of each shape. Of a person's own program: how it would be started.
+// time, from a few batches of each shape. How a person's own program would be started.
 #pragma once
 
 #include <cstddef>
@@ -145,7 +145,7 @@ TextTable plan_table(const SweepPlan& plan, TableFormat format);
 
 /// The table as text, then what is left out and why, what a search makes of the runs, whose costs are those
 /// of training all to their ends, and the totals. Lines have at most `width` columns; the least important
-/// ones of the table are left out for that, and names are cut. 0: any length. Of a program: a few lines per
+/// ones of the table are left out for that, and names are cut. 0: any length. A program has a few lines per
 /// run, with its command, of any length. Ends with a newline.
 std::string plan_text(const SweepPlan& plan, int width = 0, bool unicode = true);
 

@@ -13,7 +13,7 @@ add_link_options(-Wl,--disable-new-dtags)
 
 option(SWEEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SWEEP_TESTS_ONCE "Leave out the unit tests that .ci/run runs under the sanitizers and that gain nothing by a second compiler" OFF)
-option(SWEEP_TEST_CUDA_ON_HOST "Also build and run the CUDA engine on the host, and the benchmarks; a third of the tests' time" OFF)
+option(SWEEP_TEST_CUDA_ON_HOST "Also build and run the CUDA engine on the host, and build the benchmarks" OFF)
 option(SWEEP_WERROR "Treat warnings as errors" OFF)
 set(SWEEP_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 

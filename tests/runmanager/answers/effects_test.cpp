@@ -94,6 +94,14 @@ TEST(Effects, FitTheTerminal) {
               AllOf(HasSubstr("not shown for lack of width"), HasSubstr("more of them together")));
 }
 
+TEST(Effects, LeaveTablesWhole) {
+  const Answer answer = answer_of(effects_of(grid(2), "score"), {.width = 10});
+  for (TextTable table : answer.tables) {
+    table.fit(10);
+    EXPECT_THAT(answer.text, HasSubstr(terminal_table(table, true))) << "though it is too wide";
+  }
+}
+
 TEST(Effects, OfEqualValuesAreNone) {
   for (const double value : {0.1, 0.098, 0.7}) {
     std::vector<RunRecord> runs = grid(2);
