@@ -98,7 +98,7 @@ TEST(Effects, LeaveTablesWhole) {
   const Answer answer = answer_of(effects_of(grid(2), "score"), {.width = 10});
   for (TextTable table : answer.tables) {
     table.fit(10);
-    EXPECT_THAT(answer.text, HasSubstr(terminal_table(table, true))) << "though it is too wide";
+    EXPECT_THAT(answer.text, HasSubstr(formatted_table(table, {}))) << "though it is too wide";
   }
 }
 
