@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "core/base/error.h"
@@ -225,6 +226,16 @@ void check_run(const RunConfig& run, const DataSizes& sizes, const std::filesyst
   known.push_back(std::move(network));
 }
 
+std::uint64_t bytes_of(const Subset& samples) {
+  const std::uint64_t size = samples.set == nullptr ? 0 : samples.set->size();
+  if (size == 0) return 0;
+  const auto array_bytes = [](const auto& array) {
+    return std::visit([](const auto& values) { return values.size() * sizeof(*values.data()); }, array);
+  };
+  const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->targets);
+  return all * samples.count / size;
+}
+
 }  // namespace
 
 DataSizes sizes_of(const Dataset& dataset) {
@@ -232,7 +243,9 @@ DataSizes sizes_of(const Dataset& dataset) {
           .classes = dataset.class_names.size(),
           .train = dataset.train.count,
           .numbers = dataset.target_names.size(),
-          .validation = dataset.validation.count};
+          .validation = dataset.validation.count,
+          .test = dataset.test.count,
+          .bytes = bytes_of(dataset.train) + bytes_of(dataset.validation) + bytes_of(dataset.test)};
 }
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
@@ -247,10 +260,14 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
                   known->class_names.size(),
                   validation < total ? total - validation : 0};
   sizes.validation = std::min(validation, total);
+  sizes.test = 10000;  // of every set that is known by its name
   if (spec.limit > 0) {
     sizes.train = std::min(sizes.train, spec.limit);
     sizes.validation = std::min(sizes.validation, spec.limit);
+    sizes.test = std::min(sizes.test, spec.limit);
   }
+  sizes.bytes = (sizes.train + sizes.validation + sizes.test) *
+                (element_count(sizes.shape) + sizeof(std::int32_t));  // its label
   return sizes;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -18,6 +19,8 @@ struct DataSizes {
   std::size_t train = 0;       // samples to train on, without the validation part
   std::size_t numbers = 0;     // of a sample's targets, if they are numbers; else 0
   std::size_t validation = 0;  // samples of the validation set
+  std::size_t test = 0;        // of the test set
+  std::uint64_t bytes = 0;     // of all samples and targets, which all workers share
   friend bool operator==(const DataSizes&, const DataSizes&) = default;
 };
 

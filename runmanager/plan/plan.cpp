@@ -5,7 +5,6 @@
 #include <queue>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 
 #include "core/base/threads.h"
 #include "core/data/data_loader.h"
@@ -24,16 +23,6 @@ constexpr std::uint64_t kFloat = sizeof(float);
 // Measured on Debian 12, x86-64: VmHWM of a worker that has trained a network of ten weights.
 constexpr std::uint64_t kProcess = std::uint64_t{20} << 20;
 
-std::uint64_t bytes_of_samples(const Subset& samples) {
-  const std::uint64_t size = samples.set == nullptr ? 0 : samples.set->size();
-  if (size == 0) return 0;
-  const auto array_bytes = [](const auto& array) {
-    return std::visit([](const auto& values) { return values.size() * sizeof(*values.data()); }, array);
-  };
-  const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->targets);
-  return all * samples.count / size;
-}
-
 // Floats in a checkpoint: parameters, running statistics, and the optimizer's arrays.
 std::uint64_t checkpoint_floats(const RunConfig& run, const Network& network) {
   const OptimizerOptions optimizer = scheduled_optimizer(run.optimizer, run.schedule);
@@ -41,40 +30,38 @@ std::uint64_t checkpoint_floats(const RunConfig& run, const Network& network) {
 }
 
 // Samples whose outputs are kept for the pictures at the end of a run.
-std::size_t shown_count(const DataCost& data) {
-  if (data.sizes.validation > 0) return data.sizes.validation;
-  return data.test > 0 ? data.test : data.sizes.train;
+std::size_t shown_count(const DataSizes& data) {
+  if (data.validation > 0) return data.validation;
+  return data.test > 0 ? data.test : data.train;
 }
 
 // Nothing for devices other than the CPU: their memory is not known before the run. `threads`: CPU threads of
 // the run, >= 1. Throws as make_engine().
 std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Network& network,
-                                              const Device& device, const DataCost& data, int threads) {
+                                              const Device& device, const DataSizes& data, int threads) {
   EngineOptions options = engine_options(run, device);
   options.threads = threads;
   const std::optional<std::size_t> engine = engine_memory(network, options);
   if (!engine) return std::nullopt;
   const std::size_t outputs = element_count(network.output());
   const std::size_t sample_bytes =
-      element_count(data.sizes.shape) * (data.bytes > (data.sizes.train + data.sizes.validation + data.test) *
-                                                          element_count(data.sizes.shape) * 2
-                                             ? kFloat
-                                             : 1);
+      element_count(data.shape) *
+      (data.bytes > (data.train + data.validation + data.test) * element_count(data.shape) * 2 ? kFloat : 1);
   const std::uint64_t parameters = network.parameter_count() * kFloat;
   const std::uint64_t checkpoint = checkpoint_floats(run, network) * kFloat;
   // What histograms count is gone before a checkpoint is written, from a copy.
   const std::uint64_t copies = std::max(run.log.histograms ? 2 * parameters : 0, checkpoint);
   // Outputs, and their probabilities class by class.
   const std::uint64_t kept =
-      run.log.predictions && data.sizes.numbers == 0 ? 3 * shown_count(data) * outputs * kFloat : 0;
+      run.log.predictions && data.numbers == 0 ? 3 * shown_count(data) * outputs * kFloat : 0;
   return MemoryEstimate{.process = kProcess,
                         .engine = *engine,
-                        .loader = loader_memory(data.sizes.train, sample_bytes, loader_options(run)),
+                        .loader = loader_memory(data.train, sample_bytes, loader_options(run)),
                         .results = copies + kept,
                         .data = data.bytes};
 }
 
-DiskEstimate estimate_disk(const RunConfig& run, const Network& network, const DataCost& data) {
+DiskEstimate estimate_disk(const RunConfig& run, const Network& network, const DataSizes& data) {
   // Measured: bytes of what is written per run and per epoch, without what grows with the network.
   constexpr std::uint64_t kRecords = 14000, kEpochRecord = 500, kEpochScalars = 1100, kGraphLayer = 700;
   constexpr std::uint64_t kHistogram = 1500, kCurve = 4000;
@@ -84,21 +71,22 @@ DiskEstimate estimate_disk(const RunConfig& run, const Network& network, const D
       checkpoint_floats(run, network) * kFloat + 200 * (tensors + network.buffers().size());
   disk.once = kRecords + checkpoint * (keeps_best(run) ? 2 : 1);
   if (run.log.graph) disk.once += kGraphLayer * network.layers().size();
-  const std::size_t pixels = element_count(data.sizes.shape);
-  if (run.log.images > 0 && data.sizes.shape.size() == 3)
+  const std::size_t pixels = element_count(data.shape);
+  if (run.log.images > 0 && data.shape.size() == 3)
     disk.once +=
         std::min<std::size_t>(static_cast<std::size_t>(run.log.images), run.batch_size) * pixels * 6 / 10;
-  if (run.log.predictions && data.sizes.numbers == 0) disk.once += kCurve * data.sizes.classes + 64 * pixels;
+  if (run.log.predictions && data.numbers == 0) disk.once += kCurve * data.classes + 64 * pixels;
   disk.per_epoch = kEpochRecord + kEpochScalars + (run.log.histograms ? 2 * tensors * kHistogram : 0);
   if (run.log.batches > 0)
-    disk.per_epoch += 130 * (data.sizes.train / run.batch_size / static_cast<std::size_t>(run.log.batches));
+    disk.per_epoch += 130 * (data.train / run.batch_size / static_cast<std::size_t>(run.log.batches));
   return disk;
 }
 
 // Makes the costs of each shape once. A sweep has up to 100,000 runs, and few shapes.
 class Shapes {
  public:
-  explicit Shapes(const PlanEnvironment& environment) : environment_(environment) {}
+  Shapes(const std::function<DataSizes(const DatasetSpec&)>& sizes_of, int threads)
+      : sizes_of_(sizes_of), threads_(threads) {}
 
   std::shared_ptr<RunCost> cost_of(const RunConfig& run, const Device& device) {
     const std::size_t data = data_of(run.dataset);
@@ -126,48 +114,35 @@ class Shapes {
 
  private:
   std::size_t data_of(const DatasetSpec& spec) {
-    const auto found = std::ranges::find(datasets_, spec, &std::pair<DatasetSpec, DataCost>::first);
+    const auto found = std::ranges::find(datasets_, spec, &std::pair<DatasetSpec, DataSizes>::first);
     if (found != datasets_.end()) return static_cast<std::size_t>(found - datasets_.begin());
-    datasets_.emplace_back(spec, environment_.data(spec));
+    datasets_.emplace_back(spec, sizes_of_(spec));
     return datasets_.size() - 1;
   }
 
   std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, std::size_t data_set) const {
-    const DataCost& data = datasets_[data_set].second;
-    const Network network(run.network, data.sizes.shape);
+    const DataSizes& data = datasets_[data_set].second;
+    const Network network(run.network, data.shape);
     RunCost cost{.data_set = data_set,
-                 .train_samples = data.sizes.train,
-                 .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
+                 .train_samples = data.train,
+                 .steps_per_epoch = (data.train + run.batch_size - 1) / run.batch_size,
                  .parameter_count = network.parameter_count(),
-                 .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
-                 .memory = estimate_memory(run, network, device, data, environment_.threads),
+                 .training_flops = network.training_flops() * static_cast<double>(data.train),
+                 .memory = estimate_memory(run, network, device, data, threads_),
                  .disk = estimate_disk(run, network, data),
                  .unavailable = parallel_unavailable_reason(network, engine_options(run, device)),
                  .times = {}};
     return std::make_shared<RunCost>(cost);
   }
 
-  const PlanEnvironment& environment_;
-  std::vector<std::pair<DatasetSpec, DataCost>> datasets_;
+  const std::function<DataSizes(const DatasetSpec&)>& sizes_of_;
+  const int threads_;
+  std::vector<std::pair<DatasetSpec, DataSizes>> datasets_;
   std::unordered_map<std::string, std::shared_ptr<RunCost>> costs_;
   std::string key_;
 };
 
 }  // namespace
-
-DataCost data_cost(const Dataset& dataset) {
-  return {sizes_of(dataset), dataset.test.count,
-          bytes_of_samples(dataset.train) + bytes_of_samples(dataset.validation) +
-              bytes_of_samples(dataset.test)};
-}
-
-DataCost data_cost(const DatasetSpec& spec, const DataSizes& sizes) {
-  constexpr std::size_t kKnownTest = 10000;  // of every set that is known by its name
-  DataCost cost{.sizes = sizes, .test = spec.limit > 0 ? std::min(spec.limit, kKnownTest) : kKnownTest};
-  constexpr std::size_t kLabel = sizeof(std::int32_t);
-  cost.bytes = (sizes.train + sizes.validation + cost.test) * (element_count(sizes.shape) + kLabel);
-  return cost;
-}
 
 std::size_t PlannedRun::epochs_left() const {
   const auto epochs = static_cast<std::size_t>(config->epochs);
@@ -231,23 +206,18 @@ int runs_at_once(int jobs, std::size_t runs) {
   return static_cast<int>(std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(runs, 1)));
 }
 
-SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
-  SweepPlan plan{.sweep = &sweep,
-                 .runs = {},
-                 .jobs = environment.jobs,
-                 .threads = environment.threads,
-                 .disk_free = environment.disk_free};
-  Shapes shapes(environment);
+void plan_runs(SweepPlan& plan, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
+               const std::function<std::optional<std::string>(const Device&)>& unavailable) {
+  Shapes shapes(sizes_of, plan.threads);
   // By their names in the file, with why they cannot be used; null: they can.
   std::map<std::string, std::pair<Device, std::shared_ptr<const std::string>>> devices;
-  plan.runs.reserve(sweep.runs.size());
-  for (const RunConfig& run : sweep.runs) {
+  plan.runs.reserve(plan.sweep->runs.size());
+  for (const RunConfig& run : plan.sweep->runs) {
     const auto [known, is_new] = devices.try_emplace(run.device);
     auto& [device, reason] = known->second;
     if (is_new) {
       device = parse_device(run.device);
-      if (auto text = environment.unavailable(device))
-        reason = std::make_shared<const std::string>(std::move(*text));
+      if (auto text = unavailable(device)) reason = std::make_shared<const std::string>(std::move(*text));
     }
     PlannedRun planned{.config = &run, .device = device.name(), .skip = reason};
     planned.cost = shapes.cost_of(run, device);
@@ -255,7 +225,6 @@ SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
       planned.skip = {planned.cost, &*planned.cost->unavailable};
     plan.runs.push_back(std::move(planned));
   }
-  return plan;
 }
 
 }  // namespace sweep

@@ -26,17 +26,6 @@
 
 namespace sweep {
 
-/// What the costs of a run depend on in its data.
-struct DataCost {
-  DataSizes sizes;
-  std::size_t test = 0;     // samples of the test set
-  std::uint64_t bytes = 0;  // of all samples and targets, which all workers share
-};
-
-DataCost data_cost(const Dataset& dataset);
-/// The same for data known only by its name.
-DataCost data_cost(const DatasetSpec& spec, const DataSizes& sizes);
-
 /// Peak memory of a run on the CPU, in bytes.
 struct MemoryEstimate {
   std::uint64_t process = 0;  // the worker's program and libraries
@@ -105,23 +94,14 @@ struct PlannedRun {
   std::optional<double> seconds() const;
 };
 
-/// What the plan asks of its surroundings. Each function may throw.
-struct PlanEnvironment {
-  std::function<DataCost(const DatasetSpec&)> data;  // called once per data set
-  /// Why a device cannot be used, or nothing. Called once for each.
-  std::function<std::optional<std::string>(const Device&)> unavailable;
-  int jobs = 1;                            // runs at once, >= 1
-  int threads = 1;                         // CPU threads of each, >= 1
-  std::optional<std::uint64_t> disk_free;  // bytes, where the sweep's directory is or will be
-};
-
 struct SweepPlan {
   const Sweep* sweep = nullptr;
-  std::filesystem::path directory = {};  // of the sweep, which is or will be there
-  std::vector<PlannedRun> runs = {};     // as Sweep::runs
-  GpuPool gpus = {};                     // of this machine, for the runs of a program
-  int jobs = 1, threads = 1;
-  std::optional<std::uint64_t> disk_free = {};
+  std::filesystem::path directory = {};         // of the sweep, which is or will be there
+  std::vector<PlannedRun> runs = {};            // as Sweep::runs
+  GpuPool gpus = {};                            // of this machine, for the runs of a program
+  int jobs = 1;                                 // runs at once, >= 1
+  int threads = 1;                              // CPU threads of each, >= 1
+  std::optional<std::uint64_t> disk_free = {};  // bytes, where the directory is or will be
 
   /// Peak memory of the runs that are at once in memory, the largest ones, and of all their data sets, each
   /// once; nothing if one of them is not known or nothing is trained.
@@ -134,8 +114,11 @@ struct SweepPlan {
 /// Runs at once for --jobs `jobs` (0: as many as there are cores) in a sweep of `runs` runs; at least 1.
 int runs_at_once(int jobs, std::size_t runs);
 
-/// Returns the plan of `sweep`, which has to outlive it. Runs of one shape are computed once.
-SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment);
+/// Adds the runs of the plan's sweep, which train networks; those of one shape are computed once. `sizes_of`
+/// is called once per data set. `unavailable` says why a device cannot be used, or nothing; it is called once
+/// for each. Both may throw.
+void plan_runs(SweepPlan& plan, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
+               const std::function<std::optional<std::string>(const Device&)>& unavailable);
 
 /// Writes the plan as JSON, indented by two, with a newline at the end.
 void write_plan_json(const SweepPlan& plan, std::ostream& out);

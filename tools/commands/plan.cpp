@@ -132,23 +132,22 @@ SweepPlan plan_networks(const Sweep& sweep, const fs::path& directory, const Pla
   const auto is_kept = [](const ExistingRun& run) { return run.fate == RunFate::kKept; };
   if (!std::ranges::all_of(existing, is_kept)) kind.check_loaded();
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
-  const auto cost_of = [&kind](const DatasetSpec& spec) {
+  const auto sizes_of_data = [&kind](const DatasetSpec& spec) {
     const auto known = kind.has_loaded(spec) ? std::nullopt : known_data_sizes(spec);
-    return known ? data_cost(spec, *known) : data_cost(*kind.dataset(spec));
+    return known ? *known : sizes_of(*kind.dataset(spec));
   };
-  check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
+  check_against_data(sweep, sizes_of_data);
   for (const RunConfig& run : sweep.runs) {
     if (!run.init.empty() && !is_kept(existing[run.index]))
-      kind.check_weights(run, cost_of(run.dataset).sizes.shape);
+      kind.check_weights(run, sizes_of_data(run.dataset).shape);
   }
   const int at_once = runs_at_once(options.runner.jobs, sweep.runs.size()), threads = options.runner.threads;
-  SweepPlan plan =
-      make_plan(sweep, {.data = cost_of,
-                        .unavailable = unavailable_reason,
-                        .jobs = at_once,
-                        .threads = threads > 0 ? threads : std::max(1, available_cores() / at_once),
-                        .disk_free = free_bytes(directory)});
-  plan.directory = directory;
+  SweepPlan plan{.sweep = &sweep,
+                 .directory = directory,
+                 .jobs = at_once,
+                 .threads = threads > 0 ? threads : std::max(1, available_cores() / at_once),
+                 .disk_free = free_bytes(directory)};
+  plan_runs(plan, sizes_of_data, unavailable_reason);
   set_fates(plan, existing, options.runner.replace);
   if (options.pilot) {
     run_pilots(plan, kind);

@@ -15,29 +15,23 @@ namespace sweep::plan_test {
 // 28·28·32 + 32 + 32·10 + 10 weights and biases.
 constexpr std::size_t kParameters = 25450;
 
-PlanEnvironment environment(int* asked_for_data = nullptr) {
-  return {.data =
-              [asked_for_data](const DatasetSpec&) {
-                if (asked_for_data != nullptr) ++*asked_for_data;
-                return DataCost{.sizes = {{1, 28, 28}, 10, 1050}, .test = 0, .bytes = 1050 * 788};
-              },
-          .unavailable =
-              [](const Device& device) {
-                return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
-                                                        : std::nullopt;
-              },
-          .jobs = 1,
-          .threads = 1,
-          .disk_free = {}};
-}
-
 // A sweep with its plan, which refers to it.
 struct Planned {
-  explicit Planned(const std::string& settings, const PlanEnvironment& around = environment())
-      : sweep(folder.load(SweepFolder::with(settings))), plan(make_plan(sweep, around)) {}
+  explicit Planned(const std::string& settings, int jobs = 1)
+      : sweep(folder.load(SweepFolder::with(settings))), plan{.sweep = &sweep, .jobs = jobs} {
+    const auto sizes = [this](const DatasetSpec&) {
+      ++asked_for_data;
+      return DataSizes{.shape = {1, 28, 28}, .classes = 10, .train = 1050, .bytes = 1050 * 788};
+    };
+    plan_runs(plan, sizes, [](const Device& device) {
+      return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
+                                              : std::nullopt;
+    });
+  }
   const SweepFolder folder;
   const Sweep sweep;
   SweepPlan plan;
+  int asked_for_data = 0;
 };
 
 nlohmann::json json_of(const SweepPlan& plan) {
@@ -69,10 +63,8 @@ TEST(Plan, MemoryGrowsWithTheOptimizersArraysAndTheBatch) {
 }
 
 TEST(Plan, ComputesAShapeOnceHoweverManyRunsHaveIt) {
-  int asked = 0;
-  const Planned planned(R"("params": {"lr": [0.1, 0.2], "seed": [1, 2, 3], "batch_size": [100, 1000]})",
-                        environment(&asked));
-  EXPECT_EQ(asked, 1);
+  const Planned planned(R"("params": {"lr": [0.1, 0.2], "seed": [1, 2, 3], "batch_size": [100, 1000]})");
+  EXPECT_EQ(planned.asked_for_data, 1);
   EXPECT_EQ(planned.plan.runs.at(0).cost, planned.plan.runs.at(10).cost);
   EXPECT_NE(planned.plan.runs.at(0).cost, planned.plan.runs.at(1).cost);
 }
@@ -113,9 +105,7 @@ TEST(Plan, JsonKeepsNamesThatNeedEscapes) {
 }
 
 TEST(Plan, RunsAtOnceNeedMemoryTogetherAndTheDataOnce) {
-  PlanEnvironment two = environment();
-  two.jobs = 2;
-  const Planned planned(R"("params": {"batch_size": [100, 1000, 200]})", two);
+  const Planned planned(R"("params": {"batch_size": [100, 1000, 200]})", 2);
   const auto own = [&](std::size_t run) { return planned.plan.runs.at(run).cost->memory->own(); };
   EXPECT_EQ(planned.plan.memory_bytes(), own(1) + own(2) + 1050 * 788);
 }
@@ -126,9 +116,7 @@ TEST(Plan, EveryDataSetIsInMemoryFromTheStart) {
 }
 
 TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
-  PlanEnvironment two = environment();
-  two.jobs = 2;
-  Planned planned(R"("epochs": 2, "params": {"batch_size": [100, 200, 500]})", two);
+  Planned planned(R"("epochs": 2, "params": {"batch_size": [100, 200, 500]})", 2);
   double epoch = 1;
   for (PlannedRun& run : planned.plan.runs)
     run.cost->times = PilotTimes{.setup = 0.5, .epoch = epoch++, .end = 0.5};
@@ -143,12 +131,11 @@ TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
 }
 
 TEST(Plan, SaysThatTheDiskIsTooSmall) {
-  PlanEnvironment small = environment();
-  small.disk_free = 1000;
-  EXPECT_THAT(plan_text(Planned("\"epochs\": 1", small).plan),
-              HasSubstr("1000 B are free, which is NOT ENOUGH"));
-  small.disk_free = std::uint64_t{1} << 40;
-  EXPECT_THAT(plan_text(Planned("\"epochs\": 1", small).plan), Not(HasSubstr("NOT ENOUGH")));
+  Planned planned("\"epochs\": 1");
+  planned.plan.disk_free = 1000;
+  EXPECT_THAT(plan_text(planned.plan), HasSubstr("1000 B are free, which is NOT ENOUGH"));
+  planned.plan.disk_free = std::uint64_t{1} << 40;
+  EXPECT_THAT(plan_text(planned.plan), Not(HasSubstr("NOT ENOUGH")));
 }
 
 TEST(Plan, NoLineOfTheTableIsLongerThanTheTerminal) {

@@ -59,11 +59,8 @@ TEST(ShippedSweeps, AllFitTheirData) {
           .shape = {spec.grayscale ? 1 : 3, height, width}, .classes = 2, .train = 20000, .validation = 2000};
     };
     EXPECT_NO_THROW(check_against_data(sweep, sizes));
-    const PlanEnvironment environment{
-        .data = [&sizes](const DatasetSpec& spec) { return data_cost(spec, sizes(spec)); },
-        .unavailable = unavailable_reason,
-        .disk_free = {}};
-    EXPECT_NO_THROW(make_plan(sweep, environment));
+    SweepPlan plan{.sweep = &sweep};
+    EXPECT_NO_THROW(plan_runs(plan, sizes, unavailable_reason));
   }
   EXPECT_GE(sweeps, 12);
 }
