@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/json/json_text.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "runmanager/records/recorded_config.h"
 
 namespace sweep {

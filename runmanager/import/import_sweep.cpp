@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "runmanager/import/foreign_runs.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"

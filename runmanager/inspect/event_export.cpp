@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_record_json.h"

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/cache_folder.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
 namespace {

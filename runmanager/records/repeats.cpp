@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
 const ParamValue& Run::at(std::string_view key) const {

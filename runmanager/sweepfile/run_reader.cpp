@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/self_contained.h"

@@ -1,5 +1,5 @@
 // Names of runs: readable, safe as directories, never the same twice.
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 
 #include "core/base/text.h"
 #include "tests/support/reference_data.h"

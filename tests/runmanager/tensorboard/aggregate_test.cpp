@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "proto/tensorboard/hparams.pb.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::aggregate_test {
