@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runmanager/search/population.h"
-
 namespace sweep {
 
 Population population_of(const SearchSpec& search, std::size_t members, int epochs) {

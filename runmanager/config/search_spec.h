@@ -12,14 +12,12 @@
 
 #include "core/base/enum_names.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/search/halving.h"
+#include "runmanager/search/decisions.h"
 #include "runmanager/search/sampler.h"
-#include "runmanager/search/search_space.h"
 
 namespace sweep {
 
 struct RunConfig;
-struct Population;
 
 /// The key of a run's complete settings that has the runs of a population whose training it continues, see
 /// recorded_config.h. No other runs have it.

@@ -1,4 +1,4 @@
-#include "runmanager/search/population.h"
+#include "runmanager/search/decisions.h"
 
 #include <fmt/format.h>
 

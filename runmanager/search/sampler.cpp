@@ -1,8 +1,14 @@
 #include "runmanager/search/sampler.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 #include <set>
 #include <utility>
+
+#include "runmanager/search/pareto.h"
+#include "runmanager/search/parzen_estimator.h"
 
 namespace sweep {
 namespace {
@@ -10,6 +16,66 @@ namespace {
 constexpr int kDrawsOfGivenPoint = 100;  // of what it leaves open, before another point is drawn
 constexpr int kDraws = 100;              // before all points of a small space are listed
 constexpr int kDrawsOfLarge = 10'000;    // before a space that cannot be listed is given up
+
+// The tree-structured Parzen estimator of Bergstra et al., "Algorithms for Hyper-Parameter Optimization"
+// (NIPS 2011), with kernels over all dimensions at once as of Falkner et al., "BOHB" (ICML 2018), and the
+// choices that Watanabe compares in "Tree-Structured Parzen Estimator" (2023).
+constexpr double kGoodPart = 0.15, kGoodPartOfSeveralGoals = 0.1;  // of the trials that ended, rounded up
+constexpr std::size_t kMaxGood = 25;                               // also for many trials
+// The newest ones: they lie where candidates do, and the cost is bounded.
+constexpr std::size_t kMaxOthers = 1000;
+constexpr std::size_t kCandidates = 24;  // the best one is proposed
+constexpr std::size_t kMaxDraws = 240;   // to get that many candidates that are new
+
+bool has_value(const Observation& trial) {
+  return !trial.failed && trial.value && std::isfinite(*trial.value) &&
+         std::ranges::all_of(trial.others, [](double value) { return std::isfinite(value); });
+}
+
+// Returns the best `count` of `trials`, the best one first.
+std::vector<std::size_t> best_of(std::vector<std::size_t> trials, std::span<const Observation* const> all,
+                                 std::size_t count) {
+  const auto end = trials.begin() + static_cast<std::ptrdiff_t>(count);
+  if (all[trials[0]]->others.empty()) {
+    std::ranges::partial_sort(trials, end, {}, [&](std::size_t i) { return std::pair(*all[i]->value, i); });
+    trials.erase(end, trials.end());
+    return trials;
+  }
+  std::vector<GoalValues> values;
+  for (const std::size_t i : trials) {
+    values.push_back({*all[i]->value});
+    values.back().insert(values.back().end(), all[i]->others.begin(), all[i]->others.end());
+  }
+  std::vector<std::size_t> best = best_of_fronts(values, count);
+  for (std::size_t& place : best) place = trials[place];
+  return best;
+}
+
+// The best one weighs most: logarithmic ranks, with a mean of 1.
+std::vector<WeightedPoint> by_rank(std::span<const std::size_t> good,
+                                   std::span<const Observation* const> all) {
+  std::vector<WeightedPoint> points;
+  double sum = 0;
+  for (std::size_t rank = 0; rank < good.size(); ++rank) {
+    const double weight =
+        std::log(static_cast<double>(good.size() + 1)) - std::log(static_cast<double>(rank + 1));
+    points.push_back({.point = &all[good[rank]]->point, .weight = weight});
+    sum += weight;
+  }
+  for (WeightedPoint& point : points) point.weight *= static_cast<double>(points.size()) / sum;
+  return points;
+}
+
+std::vector<WeightedPoint> newest_others(std::span<const std::size_t> good,
+                                         std::span<const Observation* const> all) {
+  std::vector<char> is_good(all.size(), 0);
+  for (const std::size_t i : good) is_good[i] = 1;
+  std::vector<WeightedPoint> points;
+  for (std::size_t i = all.size(); i-- > 0 && points.size() < kMaxOthers;)
+    if (!is_good[i]) points.push_back({.point = &all[i]->point});
+  std::ranges::reverse(points);
+  return points;
+}
 
 }  // namespace
 
@@ -69,6 +135,63 @@ std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, Earlier earli
   std::erase_if(left, [&](const SearchPoint& point) { return known.contains(point); });
   if (left.empty()) return std::nullopt;
   return std::move(left[drawn.below(left.size())]);
+}
+
+std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier) const {
+  std::vector<const Observation*> all;
+  for (const Observation& one : options_.learned) all.push_back(&one);
+  for (const Observation& one : earlier) all.push_back(&one);
+  std::vector<std::size_t> good;  // all with a value, at first
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->failed || all[i]->value) ++ended;
+    if (has_value(*all[i])) good.push_back(i);
+  }
+  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
+  const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
+  const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
+  good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
+  const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
+  return best_candidate(trial, earlier, ParzenEstimator(scales_, good_points),
+                        ParzenEstimator(scales_, bad_points));
+}
+
+// A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
+// equal parts.
+std::optional<SearchPoint> Sampler::start_point(std::size_t trial, Earlier earlier) const {
+  UnitRandom order_random = random(trial / kTpeStartTrials, SearchDraw::kStart);
+  UnitRandom drawn = random(trial, SearchDraw::kPoint);
+  std::vector<double> units(scales_.size());
+  for (double& unit : units) {
+    std::vector<std::size_t> order(kTpeStartTrials);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_random.below(i)]);
+    const auto stratum = static_cast<double>(order[trial % kTpeStartTrials]);
+    unit = (stratum + drawn.unit()) / static_cast<double>(kTpeStartTrials);
+  }
+  SearchPoint point = at(units);
+  if (is_new(point, earlier)) return point;
+  return random_point(drawn, earlier);
+}
+
+std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier earlier,
+                                                   const ParzenEstimator& good,
+                                                   const ParzenEstimator& bad) const {
+  UnitRandom drawn = random(trial, SearchDraw::kCandidate);
+  std::optional<SearchPoint> best;
+  double best_score = -std::numeric_limits<double>::infinity();
+  std::size_t candidates = 0;
+  for (std::size_t draw = 0; draw < kMaxDraws && candidates < kCandidates; ++draw) {
+    SearchPoint point = at(good.sample(drawn));
+    if (!is_new(point, earlier)) continue;
+    ++candidates;
+    const double score = good.log_density(point) - bad.log_density(point);
+    if (best && score <= best_score) continue;
+    best_score = score;
+    best = std::move(point);
+  }
+  if (best) return best;
+  return random_point(random(trial, SearchDraw::kPoint), earlier);
 }
 
 }  // namespace sweep

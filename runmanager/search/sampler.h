@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runmanager/search/search_space.h"
-#include "runmanager/search/unit_random.h"
 
 namespace sweep {
 

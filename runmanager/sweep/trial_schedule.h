@@ -11,8 +11,7 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/records/results.h"
-#include "runmanager/search/halving.h"
-#include "runmanager/search/population.h"
+#include "runmanager/search/decisions.h"
 #include "runmanager/search/sampler.h"
 
 namespace sweep {

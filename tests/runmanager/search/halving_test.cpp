@@ -1,4 +1,4 @@
-#include "runmanager/search/halving.h"
+#include "runmanager/search/decisions.h"
 
 #include <random>
 

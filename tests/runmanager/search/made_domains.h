@@ -1,8 +1,8 @@
 // Domains that several tests search, and what is found there.
 #pragma once
 
+#include "runmanager/search/decisions.h"
 #include "runmanager/search/sampler.h"
-#include "runmanager/search/search_state.h"
 #include "tests/support/test.h"
 
 namespace sweep::test {

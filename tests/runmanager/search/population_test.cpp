@@ -1,5 +1,5 @@
 // Who leaves a population and who is copied are functions of the results of a generation.
-#include "runmanager/search/population.h"
+#include "runmanager/search/decisions.h"
 
 #include <random>
 

@@ -1,15 +1,48 @@
-// Successive halving: many trials are trained for few epochs, the best part of them longer, and so on. And
-// hyperband: that several times, from many trials with few epochs to few trials with all of them. Asha is
-// asynchronous: a trial goes on as soon as it is among the best of its rung so far.
+// Which trials of a search go on, as functions of results.
+//
+// Successive halving: many trials are trained for few epochs, the best part of them longer, and so on.
+// Hyperband: that several times, from many trials with few epochs to few trials with all of them. Asha is
+// asynchronous: a trial goes on as soon as it is among the best of its rung so far. Population based
+// training: the worse members of a population go on as changed copies of the better ones.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "runmanager/search/search_state.h"
+#include "runmanager/search/search_space.h"
 
 namespace sweep {
+
+/// What is known of a trial.
+struct KnownResult {
+  bool is_known = false;
+  std::optional<double> value = std::nullopt;  // if it is known, finite; none: it failed
+};
+
+/// The result of a trial after an epoch, from 1; smaller is better.
+using ResultOfTrial = std::function<KnownResult(std::size_t trial, int epoch)>;
+/// Once it holds for a result, no trial begins, and only those go on for which it does.
+using ReachesTarget = std::function<bool(double)>;
+
+/// A trial that goes on from the state of another.
+struct PopulationCopy {
+  std::size_t parent = 0;
+  int epoch = 0;  // after which
+};
+
+/// Every decision that known results allow. Vectors have one element per trial.
+struct SearchState {
+  explicit SearchState(std::size_t trials) : until(trials), ended(trials), used(trials) {}
+
+  std::vector<int> until;              // the epoch that it may be trained to; 0: none yet
+  std::vector<std::string> ended;      // why it goes no further than `until`; "": it may
+  std::vector<int> used;               // of asha: the last epoch whose result was used; 0: none
+  bool wants_trial = false;            // of asha: the next trial, which is not there yet, begins now
+  std::vector<PopulationCopy> copies;  // of a population: the first one is the trial after the first members
+};
 
 /// One step of successive halving.
 struct Rung {
@@ -77,5 +110,29 @@ struct Asha {
   SearchState play(std::size_t trials, bool more, const ResultOfTrial& result,
                    const ReachesTarget& reaches_target) const;
 };
+
+/// The algorithm of Jaderberg et al., "Population Based Training of Neural Networks" (2017), with truncation
+/// selection. After every `interval` epochs all members are ranked. The worst one in `reduction`, at least
+/// one, leave the population, and for each a new trial begins as a copy: the last member's of the best one,
+/// that before it of the second, and so on. What is decided after an epoch depends on the results after that
+/// epoch alone.
+struct Population {
+  std::size_t members = 1;
+  int interval = 1, epochs = 1;  // `epochs`: of a whole training
+  std::size_t reduction = 2;     // >= 2
+
+  /// Makes all decisions that known results allow, for `trials` trials. A member goes on only when the copies
+  /// of its generation are among them: until then its state stays for them. Those that reach the target go on
+  /// to the end.
+  SearchState play(std::size_t trials, const ResultOfTrial& result,
+                   const ReachesTarget& reaches_target) const;
+
+  /// How many trials there are in all, unless no member of a generation has a result.
+  std::size_t total() const;
+};
+
+/// The point of a copy: each number times 0.8 or 1.2, each choice of an order replaced by a neighbour, and
+/// one value in four, as choices without order always, drawn anew.
+SearchPoint explored_point(const SearchDomain& domain, const SearchPoint& parent, UnitRandom& random);
 
 }  // namespace sweep
