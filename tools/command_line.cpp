@@ -12,7 +12,6 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_document.h"

@@ -14,7 +14,7 @@
 #include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 namespace {

@@ -11,7 +11,6 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/json/json_text.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
@@ -22,6 +21,7 @@
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/live_table.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 namespace {

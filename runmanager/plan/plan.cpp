@@ -12,7 +12,7 @@
 #include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {

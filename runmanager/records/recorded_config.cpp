@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runmanager/config/problems.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/text/json_document.h"
 

@@ -10,7 +10,6 @@
 #include "runmanager/config/params.h"
 #include "runmanager/config/run_settings.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
@@ -59,7 +58,69 @@ std::map<const Axis*, std::vector<ParamValue>> shown_values(const std::vector<co
   return shown;
 }
 
+// What is wrong cannot be read, and is never asked for.
+RunSection read_section(const Setting& setting, const JsonView& tree, const ReadContext& context,
+                        Problems& problems) {
+  const auto json = std::make_shared<const Json>(
+      complete_value(setting, {tree.find(setting.name), tree, {}, context, problems}));
+  return {problems.empty() ? read_setting(setting.name, *json) : [](RunConfig&) {}, json};
+}
+
+void put_section(const RunSection& section, const Setting& setting, RunConfig& config) {
+  section.put(config);
+  config.resolved.set(setting.name, section.json);
+}
+
+// The run of a person's own program, with empty "params".
+RunConfig read_command_config(const JsonView& tree, Problems& problems) {
+  RunConfig config;
+  Json resolved = Json::object();
+  for (const Setting& setting : command_settings()) {
+    const JsonView given = tree.find(setting.name);
+    if (given && setting.name != "params") resolved[setting.name] = *given;
+  }
+  resolved["params"] = Json::object();
+  resolved["repeat"] = 0;
+  config.resolved = std::move(resolved);
+  const Json json = complete_object(tree, command_settings(), {}, problems);
+  if (!problems.empty()) return config;
+  const Json& timeout = json.at("timeout");
+  CommandSpec spec{.words = json.at("command"),
+                   .shell = json.at("shell"),
+                   .cwd = json.value("cwd", ""),
+                   .inputs = json.value("inputs", std::vector<std::string>()),
+                   .metrics = {},
+                   .dashes = json.at("flags") == "dashes",
+                   .timeout = timeout.at("run"),
+                   .silence = timeout.at("silence"),
+                   .grace = timeout.at("grace"),
+                   .gpus = json.at("gpus"),
+                   .runs_per_gpu = json.at("runs_per_gpu")};
+  const Json patterns = json.value("metrics", Json::object());
+  for (const auto& [metric, pattern] : patterns.items()) spec.metrics.emplace_back(metric, pattern);
+  read_setting("stop", json.value("stop", Json()))(config);
+  config.epochs = json.at("reports");
+  // What a task on a cluster has to ask for.
+  config.device = spec.gpus > 0 ? "cuda" : "cpu";
+  config.parallel.data = std::max(1, spec.gpus);
+  config.log.graph = config.log.histograms = config.log.predictions = config.log.layout = false;
+  config.log.images = 0;
+  config.command = std::make_shared<const CommandSpec>(std::move(spec));
+  return config;
+}
+
 }  // namespace
+
+RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems) {
+  if (is_command_file(tree)) return read_command_config(tree, problems);
+  check_keys(tree, top_level_settings(), problems);
+  RunConfig config;
+  for (const Setting& setting : top_level_settings()) {
+    if (setting.sweepable) put_section(read_section(setting, tree, context, problems), setting, config);
+  }
+  config.resolved.set("repeat", std::make_shared<const Json>(0));  // no key of the file, which has "repeats"
+  return config;
+}
 
 ParamValue param_of(const JsonView& value, const KeyPath& path) {
   if (path == KeyPath{"network"} && value.find("name")->is_string()) return value.find("name").text();
@@ -128,18 +189,15 @@ JsonDocument RunReader::tree_with(const Combination& combination, const std::str
   return with_values(std::move(tree), std::move(values), files_, problems);
 }
 
-const RunReader::Section& RunReader::section_of(const Combination& combination, const Setting& setting,
-                                                Problems& problems) {
+const RunSection& RunReader::section_of(const Combination& combination, const Setting& setting,
+                                        Problems& problems) {
   std::vector<AxisValue> choices;
   std::ranges::copy_if(combination.values, std::back_inserter(choices),
                        [&](const AxisValue& value) { return value.axis->path[0] == setting.name; });
   const auto [found, is_new] = sections_.try_emplace({&setting, std::move(choices)});
-  Section& section = found->second;
-  if (!is_new) return section;
-  const JsonDocument tree = tree_with(combination, setting.name, problems);
-  section.json = std::make_shared<const Json>(
-      complete_value(setting, {JsonView(tree).find(setting.name), tree, {}, context_, problems}));
-  section.put = problems.empty() ? read_setting(setting.name, *section.json) : [](RunConfig&) {};
+  RunSection& section = found->second;
+  if (is_new)
+    section = read_section(setting, tree_with(combination, setting.name, problems), context_, problems);
   return section;
 }
 
@@ -172,9 +230,7 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
     if (std::ranges::find(changing_, setting) == changing_.end()) changing_.push_back(setting);
   }
   for (const Setting* setting : changing_) {
-    const Section& section = section_of(combination, *setting, problems);
-    section.put(config);
-    config.resolved.set(setting->name, section.json);
+    put_section(section_of(combination, *setting, problems), *setting, config);
   }
   config.where = [self = shared_from_this(), combination](const std::string& path) {
     return self->place_of(combination, path);

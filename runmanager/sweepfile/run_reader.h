@@ -9,12 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/named_files.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/space.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
+
+/// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. `tree` is a sweep
+/// file without axes and rules, or a recorded configuration. Reports every mistake; the run then keeps its
+/// defaults.
+RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems);
 
 /// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
 /// "optimizer.momentum". The network's file is read once "network" itself is set, and before values below it.
@@ -23,6 +29,12 @@ JsonDocument with_values(JsonDocument tree, std::vector<Assignment> values, Netw
 
 /// The value at `path` as a parameter of a run: of a network its name, of other objects and lists their JSON.
 ParamValue param_of(const JsonView& value, const KeyPath& path);
+
+/// The complete value of a key of runs, which they share.
+struct RunSection {
+  PutIntoRun put{};
+  std::shared_ptr<const nlohmann::ordered_json> json{};
+};
 
 /// Reads runs that differ in the values of axes. Common settings are completed once and shared, and so is
 /// each value of an axis, so a run costs about a microsecond, however large its network is. Not thread-safe.
@@ -47,18 +59,12 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   void draw_trials(const SearchSpec& search, int epochs, Sweep& sweep);
 
  private:
-  using Json = nlohmann::ordered_json;
-  // What the runs with the same values of the axes at or below a key have there.
-  struct Section {
-    PutIntoRun put{};
-    std::shared_ptr<const Json> json{};
-  };
-
   RunConfig read(const Combination& combination, Problems& problems);
   Params params_of(const Combination& combination) const;
   Params values_in_force(const RunConfig& run) const;
   RunConfig read_trial(std::size_t index, const SearchPoint& point, int repeat);
-  const Section& section_of(const Combination& combination, const Setting& setting, Problems& problems);
+  // What the runs with the same values of the axes at or below a key have there.
+  const RunSection& section_of(const Combination& combination, const Setting& setting, Problems& problems);
   JsonDocument tree_with(const Combination& combination, const std::string& key, Problems& problems);
   std::optional<std::string> place_of(const Combination& combination, const std::string& path);
 
@@ -71,10 +77,10 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   NetworkFiles files_;
   ReadContext context_;
   std::vector<const Setting*> changing_;  // with an axis in any combination so far
-  std::map<std::pair<const Setting*, std::vector<AxisValue>>, Section> sections_;
+  std::map<std::pair<const Setting*, std::vector<AxisValue>>, RunSection> sections_;
   std::optional<RunConfig> common_;  // of the first run; the sections of changing_ are put over it
-  std::vector<std::shared_ptr<const Json>> repeats_;  // the numbers as JSON
-  std::map<std::string, std::size_t> trials_;         // by their names in lower case
+  std::vector<std::shared_ptr<const nlohmann::ordered_json>> repeats_;  // the numbers as JSON
+  std::map<std::string, std::size_t> trials_;                           // by their names in lower case
 };
 
 }  // namespace sweep

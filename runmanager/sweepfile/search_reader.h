@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "runmanager/config/problems.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"

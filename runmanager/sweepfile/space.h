@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runmanager/config/problems.h"
 #include "runmanager/search/search_space.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/text/json_document.h"

@@ -12,11 +12,10 @@
 #include "core/base/file.h"
 #include "core/base/suggest.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/named_files.h"
 #include "runmanager/sweepfile/run_reader.h"
 #include "runmanager/sweepfile/search_reader.h"
-#include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/sweepfile/slurm/slurm_spec.h"
 #include "runmanager/sweepfile/space.h"
 #include "runmanager/text/json_document.h"
@@ -66,6 +65,16 @@ JsonDocument read_root(const fs::path& file) {
                                   to_string(root.place({})), describe(root)));
   }
   return root;
+}
+
+// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file", "learned" and
+// "provenance". A file without "provenance" is left alone, because there these keys are mistakes. Returns
+// whether it has it.
+bool remove_recorded_keys(JsonDocument& root);
+bool remove_recorded_keys(JsonDocument& root) {
+  if (!root.json.contains("provenance")) return false;
+  for (const char* key : {"runs", "excluded", "file", "learned", "provenance"}) root.json.erase(key);
+  return true;
 }
 
 // Returns the file without axes, rules and its name: what a single run consists of.

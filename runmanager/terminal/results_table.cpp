@@ -12,11 +12,11 @@
 #include "core/base/printable.h"
 #include "core/base/suggest.h"
 #include "core/base/text.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/csv.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 namespace {

@@ -17,7 +17,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/engine.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/config/run_settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "tools/benchmarks/fma_peak.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
 #if defined(SWEEP_KERNEL_TIMES)

@@ -15,9 +15,9 @@
 #include <variant>
 
 #include "core/base/error.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {

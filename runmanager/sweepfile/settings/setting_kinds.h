@@ -59,6 +59,7 @@ Setting object(const std::string& name, std::string help, std::vector<Setting> k
 Setting named(const std::string& name, std::span<const NamedType> types, std::string help);
 /// The objects of a sweep file; `is_of_program`: of one with a "command", whose metrics are the program's.
 Setting dataset();
+Setting network();
 Setting parallel();
 Setting stop(bool is_of_program);
 Setting search(bool is_of_program);

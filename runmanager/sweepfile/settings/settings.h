@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "core/network/arguments.h"
-#include "runmanager/config/problems.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
@@ -139,9 +138,6 @@ std::span<const Setting> command_settings();
 /// Whether `root`, a sweep file, has a "command", and the table of its keys.
 bool is_command_file(const JsonView& root);
 std::span<const Setting> settings_of(const JsonView& root);
-/// Completes "network".
-nlohmann::ordered_json complete_network(const Setting& row, const Given& given);
-
 /// Completes a network: the object itself, without its place in a sweep file. Reports every mistake.
 nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems);
 

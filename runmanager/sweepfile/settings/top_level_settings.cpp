@@ -81,14 +81,6 @@ Json complete_precision(const Setting&, const Given& given) {
   return nullptr;
 }
 
-Setting network_row() {
-  Setting row = custom(
-      "network", {{"anyOf", Json::array({{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
-      "a network file, relative to this one, or an object with layers");
-  row.has_parts = true;
-  return std::move(row).completed_by(complete_network);
-}
-
 }  // namespace
 
 std::span<const Setting> top_level_settings() {
@@ -96,7 +88,7 @@ std::span<const Setting> top_level_settings() {
       directory_name("name", "directory of the sweep below the log directory; default: the file's name")
           .not_swept(),
       dataset(),
-      network_row(),
+      network(),
       named("optimizer", optimizer_types(), "a name, or an object with a name and PyTorch's arguments")
           .completed_by(complete_optimizer),
       named("schedule", schedule_types(),

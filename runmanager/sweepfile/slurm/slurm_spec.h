@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/text/json_document.h"
 

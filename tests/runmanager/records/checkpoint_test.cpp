@@ -6,7 +6,7 @@
 #include "runmanager/records/checkpoint_writer.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "tbwriter/record.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test_networks.h"

@@ -4,7 +4,7 @@
 #include "core/network/network.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/plan/plan.h"
-#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep::sweepfile_shipped_sweeps_test {

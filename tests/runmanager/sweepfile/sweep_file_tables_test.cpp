@@ -5,8 +5,8 @@
 
 #include "core/base/file.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/self_contained.h"
+#include "runmanager/sweepfile/named_files.h"
+#include "runmanager/sweepfile/run_reader.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/sweep_folder.h"
 

@@ -1,5 +1,5 @@
-// Makes a sweep file independent of its directory, so that the copy in a sweep's directory can be given to
-// `sweep` again.
+// The files that a sweep file names, and how it becomes independent of its directory, so that the copy in a
+// sweep's directory can be given to `sweep` again.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/problems.h"
-#include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/space.h"
+#include "runmanager/sweepfile/key_path.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
 
-/// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file", "learned" and
-/// "provenance". A file without "provenance" is left alone, because there these keys are mistakes. Returns
-/// whether it has it.
-bool remove_recorded_keys(JsonDocument& root);
+/// Reads network files, each once. Not thread-safe.
+class NetworkFiles {
+ public:
+  explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  /// Returns the content of the file that `name`, a string, names; nullptr, and a problem, if it cannot be
+  /// read or parsed. A network without a name is called by the file's.
+  const JsonDocument* read(const JsonView& name, Problems& problems);
+  /// If "network" of `tree` is the name of a file, puts the file's content there. Reports a file that cannot
+  /// be read or parsed, and leaves null there.
+  void load(JsonDocument& tree, Problems& problems);
+
+ private:
+  std::filesystem::path directory_;
+  std::map<std::filesystem::path, JsonDocument> cache_;
+};
+
+/// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.
+std::filesystem::path nearest_file(const std::filesystem::path& missing);
 
 /// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes, conditions and points of its
 /// search, and in `overrides`. Puts the content of network files into axes over "network". There each network

@@ -1,4 +1,4 @@
-#include "runmanager/sweepfile/self_contained.h"
+#include "runmanager/sweepfile/named_files.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,23 @@
 #include <optional>
 #include <set>
 
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/suggest.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/sweepfile/space.h"
+
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// Where `path` leads: one in a file from `directory`, the file's, one on the command line from the current
+// directory.
+fs::path located(const fs::path& path, const JsonPlace& place, const fs::path& directory) {
+  return place.has_lines() ? directory / path : path;
+}
 
 // Makes the path in `value`, which is at `place`, absolute. `directory`: of the sweep file.
 void make_absolute(Json& value, const JsonPlace& place, const fs::path& directory) {
@@ -135,10 +147,58 @@ void make_command_self_contained(JsonDocument& root, const std::filesystem::path
 
 }  // namespace
 
-bool remove_recorded_keys(JsonDocument& root) {
-  if (!root.json.contains("provenance")) return false;
-  for (const char* key : {"runs", "excluded", "file", "learned", "provenance"}) root.json.erase(key);
-  return true;
+fs::path nearest_file(const fs::path& missing) {
+  constexpr std::size_t kMaxFiles = 1000;  // Larger directories take too long for a guess.
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(directory_of(missing), failed), end;
+       !failed && it != end && names.size() < kMaxFiles; it.increment(failed)) {
+    const fs::path name = it->path().filename();  // `missing` itself if it is a link to nothing
+    if (name.extension() == ".json" && name != missing.filename()) names.push_back(name.string());
+  }
+  std::sort(names.begin(),
+            names.end());  // Directories have no order; the suggestion must not depend on it.
+  const std::string nearest = nearest_name(missing.filename().string(), names);
+  return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
+}
+
+void NetworkFiles::load(JsonDocument& tree, Problems& problems) {
+  const JsonView name = JsonView(tree).find("network");
+  if (!name->is_string()) return;
+  Json& network = tree.json["network"];
+  if (const JsonDocument* content = read(name, problems))
+    tree.set(network, {"network"}, *content);
+  else
+    network = nullptr;
+}
+
+const JsonDocument* NetworkFiles::read(const JsonView& name, Problems& problems) {
+  if (name.text().empty() || name.text().find('\0') != std::string::npos) {
+    problems.add_value(name, "the name of a network file, or an object");
+    return nullptr;
+  }
+  const fs::path path = located(name.text(), name.place(), directory_).lexically_normal();
+  if (const auto cached = cache_.find(path); cached != cache_.end()) return &cached->second;
+  try {
+    JsonDocument content = parse_json(read_file(path), path.string());
+    if (!content.json.is_object()) {
+      problems.add_value(content, "an object: a network with \"layers\"");
+      return nullptr;
+    }
+    Json named = {{"name", path.stem().string()}};
+    named.update(content.json);
+    content.json = std::move(named);
+    return &cache_.emplace(path, std::move(content)).first->second;
+  } catch (const DataError& error) {
+    const fs::path nearest = nearest_file(path).filename();
+    const std::string suggested = (fs::path(name.text()).parent_path() / nearest).string();
+    const bool is_other = !nearest.empty() && suggested != name.text();
+    problems.add(name, fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
+                                   did_you_mean(is_other ? suggested : "")));
+  } catch (const ConfigError& error) {
+    problems.add_message(error.what());
+  }
+  return nullptr;
 }
 
 void make_self_contained(JsonDocument& root, std::vector<Assignment>& overrides, const fs::path& directory,
