@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "core/base/error.h"
@@ -226,14 +225,11 @@ void check_run(const RunConfig& run, const DataSizes& sizes, const std::filesyst
   known.push_back(std::move(network));
 }
 
-std::uint64_t bytes_of(const Subset& samples) {
-  const std::uint64_t size = samples.set == nullptr ? 0 : samples.set->size();
-  if (size == 0) return 0;
-  const auto array_bytes = [](const auto& array) {
-    return std::visit([](const auto& values) { return values.size() * sizeof(*values.data()); }, array);
-  };
-  const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->targets);
-  return all * samples.count / size;
+// What is beyond a limit is not read.
+std::uint64_t bytes_of_part(const Subset& part) {
+  if (part.count == 0) return 0;
+  const std::uint64_t all = bytes_of(part.set->samples).size() + bytes_of(part.set->targets).size();
+  return all * part.count / part.set->size();
 }
 
 }  // namespace
@@ -245,7 +241,8 @@ DataSizes sizes_of(const Dataset& dataset) {
           .numbers = dataset.target_names.size(),
           .validation = dataset.validation.count,
           .test = dataset.test.count,
-          .bytes = bytes_of(dataset.train) + bytes_of(dataset.validation) + bytes_of(dataset.test)};
+          .bytes =
+              bytes_of_part(dataset.train) + bytes_of_part(dataset.validation) + bytes_of_part(dataset.test)};
 }
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {

@@ -162,7 +162,7 @@ Axis read_axis(const JsonView& node, Problems& problems) {
     if (node->empty()) problems.add_value(node, "at least one value");
   } else if (form != nullptr && form->drawn) {
     axis.range = drawn_range(node.children()[0], *form, problems);
-    axis.values = {Json::array(), node.key_place().whole()};
+    axis.values = {Json::array(), axis.place.whole()};
   } else if (form != nullptr) {
     axis.values = computed_list(node.children()[0], *form, problems);
   } else if (node->is_object() && node->size() == 1) {

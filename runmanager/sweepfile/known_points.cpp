@@ -105,7 +105,7 @@ struct KnownPointReader {
       return is_in ? std::optional(number) : std::nullopt;
     }
     for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
-      if (is_called(axis.value(i), axis.path, *value)) return static_cast<double>(i);
+      if (is_called(JsonView(axis.values).at(i), axis.path, *value)) return static_cast<double>(i);
     }
     return std::nullopt;
   }

@@ -8,7 +8,7 @@
 
 #include "core/base/text.h"
 #include "runmanager/config/params.h"
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
@@ -183,8 +183,7 @@ JsonDocument RunReader::tree_with(const Combination& combination, const std::str
   }
   for (const AxisValue& value : combination.values) {
     const Axis& axis = *value.axis;
-    if (key.empty() || axis.path[0] == key)
-      values.push_back({axis.path, axis.place, JsonDocument(value.value())});
+    if (key.empty() || axis.path[0] == key) values.push_back({axis.path, axis.place, value.value()});
   }
   return with_values(std::move(tree), std::move(values), files_, problems);
 }
@@ -220,8 +219,9 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
   if (is_command) {  // Every parameter is the program's.
     Json& params = config.resolved["params"];
     for (const AxisValue& value : combination.values) {
-      params[value.axis->key] = *value.value();
-      if (value.axis->key == "device") config.device = value.value().text();
+      const JsonDocument given = value.value();
+      params[value.axis->key] = given.json;
+      if (value.axis->key == "device") config.device = JsonView(given).text();
     }
     return config;
   }
@@ -246,15 +246,9 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
 Params RunReader::params_of(const Combination& combination) const {
   Params params;
   params.reserve(combination.values.size() + (space_.has_repeats() ? 1 : 0));
-  for (const AxisValue& value : combination.values) {
-    const std::vector<ParamValue>& known = shown_.at(value.axis);
-    if (value.index < known.size()) {
-      params.emplace_back(value.axis->key, known[value.index]);
-      continue;
-    }
-    const ParamValue drawn = param_of(value.value(), value.axis->path);
-    params.emplace_back(value.axis->key, as_type_of(*value.value(), known[0]).value_or(param_text(drawn)));
-  }
+  for (const auto& [axis, number] : combination.values)
+    params.emplace_back(axis->key, axis->range ? param_of(axis->value_at(number), axis->path)
+                                               : shown_.at(axis)[static_cast<std::size_t>(number)]);
   if (space_.has_repeats()) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
   return params;
 }

@@ -70,7 +70,7 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
 
   Space space_;
   const std::vector<const Axis*> axes_ = space_.axes();
-  // Those that each axis had at the start, as names of runs, tables and TensorBoard show them.
+  // The values of each axis, as names of runs, tables and TensorBoard show them.
   std::map<const Axis*, std::vector<ParamValue>> shown_;
   JsonDocument tree_;
   std::vector<Assignment> plain_;

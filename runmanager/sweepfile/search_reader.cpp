@@ -221,7 +221,7 @@ void check_ranges(const Space& space, Problems& problems) {
     const std::optional<Setting> setting = setting_at(axis.path);
     if (!axis.range || !setting) continue;
     for (const double end : {axis.range->low, axis.range->high})
-      check_value(JsonDocument(Space::value_at(axis, end), axis.place.whole()), *setting, problems);
+      check_value(axis.value_at(end), *setting, problems);
   }
 }
 

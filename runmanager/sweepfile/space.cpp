@@ -49,13 +49,13 @@ std::size_t extent_of(const AxisGroup& group, const Grid& grid) {
 // do not exist in them, and those that two grids have in common.
 std::vector<std::string> identity_of(const Combination& combination) {
   std::vector<std::string> texts;
-  for (const AxisValue& value : combination.values) {
+  for (const auto& [axis, number] : combination.values) {
     // Networks of axes have names that differ, so the name represents all of the network.
-    const JsonView name = value.axis->path == KeyPath{"network"} ? value.value().find("name") : JsonView();
-    const Json& shown = name ? *name : *value.value();
+    const Json& value = axis->values.json[static_cast<std::size_t>(number)];
+    const Json& shown = axis->path == KeyPath{"network"} ? compared_value(value, axis->path) : value;
     // 1 and 1.0 are one value.
     const std::string text = shown.is_number_float() ? number_text(shown.get<double>()) : shown.dump();
-    texts.push_back(fmt::format("{}={}", joined(value.axis->path), text));
+    texts.push_back(fmt::format("{}={}", joined(axis->path), text));
   }
   std::ranges::sort(texts);  // Grids may have their keys in another order.
   return texts;
@@ -103,7 +103,7 @@ void Space::bind_rules(const JsonView& base) {
   for (Grid& grid : grids_) {
     GridRules& rules = rules_.emplace_back();
     for (Axis& axis : grid.axes) {
-      if (axis.range) axis.values.json.push_back(value_at(axis, axis.range->low));
+      if (axis.range) axis.values.json.push_back(axis.value_at(axis.range->low).json);
       std::vector<Tests>& conditions = rules.when.emplace_back();
       for (const Rule& rule : when_) {
         if (rule.axis == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
@@ -139,7 +139,7 @@ bool Space::hold(const Tests& tests, std::size_t grid, const SearchPoint& point)
     if (test.axis == kNoAxis || !is_active(test.axis, grid, point)) return test.otherwise;
     const Axis& axis = grids_[grid].axes[test.axis];
     const double number = *point[test.axis];
-    return axis.range ? is_met(*test.condition, value_at(axis, number))
+    return axis.range ? is_met(*test.condition, axis.value_at(number).json)
                       : test.by_value[static_cast<std::size_t>(number)];
   });
 }
@@ -253,8 +253,7 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
       }
       Combination combination;
       for (std::size_t axis = 0; axis < grid.axes.size(); ++axis) {
-        if (is_active(axis, g, point))
-          combination.values.push_back({&grid.axes[axis], static_cast<std::size_t>(*point[axis])});
+        if (is_active(axis, g, point)) combination.values.push_back({&grid.axes[axis], *point[axis]});
       }
       if (can_repeat && !seen.insert(identity_of(combination)).second) return;
       combination.excluded = excluding(g, point);
@@ -266,15 +265,11 @@ std::vector<Combination> Space::combinations(const JsonView& root, Problems& pro
   return combinations;
 }
 
-Combination Space::combination_at(const SearchPoint& point) {
+Combination Space::combination_at(const SearchPoint& point) const {
   Combination combination;
-  std::vector<Axis>& axes = grids_.at(0).axes;
+  const std::vector<Axis>& axes = grids_.at(0).axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (!point[i]) continue;
-    const std::size_t index =
-        axes[i].range ? axes[i].values.json.size() : static_cast<std::size_t>(*point[i]);
-    if (axes[i].range) axes[i].values.json.push_back(value_at(axes[i], *point[i]));
-    combination.values.push_back({&axes[i], index});
+    if (point[i]) combination.values.push_back({&axes[i], *point[i]});
   }
   return combination;
 }
@@ -291,10 +286,10 @@ SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {
   return domain;
 }
 
-Json Space::value_at(const Axis& axis, double number) {
-  if (!axis.range) return axis.values.json.at(static_cast<std::size_t>(number));
-  if (has_integers(axis.range->kind)) return static_cast<std::int64_t>(std::llround(number));
-  return number;
+JsonDocument Axis::value_at(double number) const {
+  if (!range) return JsonDocument(JsonView(values).at(static_cast<std::size_t>(number)));
+  const bool is_integer = has_integers(range->kind);
+  return {is_integer ? Json(static_cast<std::int64_t>(std::llround(number))) : Json(number), place.whole()};
 }
 
 std::string exclusion_reason(const Rule& rule) {

@@ -22,10 +22,11 @@ struct Axis {
   std::string key;                      // as written: "momentum"
   KeyPath path;                         // "optimizer", "momentum"
   JsonPlace place;                      // of the key
-  JsonDocument values;                  // a list, all different; none if there is a range
+  JsonDocument values;                  // a list, all different; of a range the lowest one
   std::optional<Dimension> range = {};  // numbers that a search draws from
 
-  JsonView value(std::size_t index) const { return JsonView(values).at(index); }
+  /// The value at a point's number: the index of a choice, or the number of a range.
+  JsonDocument value_at(double number) const;
 };
 
 /// Holds if the value at `path` is one of `values`, or an element of one that is a list.
@@ -77,8 +78,8 @@ Axis read_axis(const JsonView& node, Problems& problems);
 /// An axis with one of its values.
 struct AxisValue {
   const Axis* axis = nullptr;
-  std::size_t index = 0;  // of the value
-  JsonView value() const { return axis->value(index); }
+  double number = 0;  // as Axis::value_at() takes it
+  JsonDocument value() const { return axis->value_at(number); }
   auto operator<=>(const AxisValue&) const = default;
 };
 
@@ -89,8 +90,8 @@ struct Combination {
   const Rule* excluded = nullptr;  // what leaves it out; null: nothing does
 };
 
-/// Everything that is to run: the union of the grids, minus what the rules leave out. Thread-safe, except
-/// combination_at(). Combinations refer to it.
+/// Everything that is to run: the union of the grids, minus what the rules leave out. Thread-safe.
+/// Combinations refer to it.
 class Space {
  public:
   /// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `file`, whose plain values conditions
@@ -119,13 +120,10 @@ class Space {
   /// command line, may have fewer values than the file's rules are for.
   void check_rules(const JsonView& base, Problems& problems) const;
 
-  /// The combination at a point of the first grid. Adds what was drawn of a range to the values of its axis,
-  /// which begin with the lowest one: it tells the type of the others.
-  Combination combination_at(const SearchPoint& point);
+  /// The combination at a point of the first grid.
+  Combination combination_at(const SearchPoint& point) const;
   /// The domain that a search draws points from: the axes of the first grid. The domain keeps `self` alive.
   static SearchDomain domain_of(const std::shared_ptr<const Space>& self);
-  /// The value of an axis at a point's number: the index of a choice, or the number of a range.
-  static nlohmann::ordered_json value_at(const Axis& axis, double number);
 
  private:
   // A condition, answered for each value of its axis and for a grid without that axis.
