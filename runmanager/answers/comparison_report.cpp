@@ -12,9 +12,8 @@
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

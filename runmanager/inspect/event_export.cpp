@@ -14,9 +14,8 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/event_reader.h"
 

@@ -15,7 +15,7 @@
 #include "core/data/safetensors.h"
 #include "core/data/sample_format.h"
 #include "core/network/network.h"
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"

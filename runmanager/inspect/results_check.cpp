@@ -12,9 +12,9 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/sweep/sweep_json.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

@@ -12,8 +12,8 @@
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/tensorboard/captioned_grid.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 #include "tbwriter/canvas.h"
 
 namespace sweep {

@@ -13,7 +13,7 @@
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/text_tables.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 #include "tbwriter/canvas.h"
 
 namespace sweep {

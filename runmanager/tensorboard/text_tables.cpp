@@ -6,7 +6,7 @@
 
 #include "core/network/layers.h"
 #include "core/network/network.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

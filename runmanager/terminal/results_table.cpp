@@ -15,8 +15,8 @@
 #include "runmanager/records/repeats.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_document.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

@@ -7,8 +7,7 @@
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "runmanager/terminal/terminal.h"
-#include "runmanager/text/csv.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 
 namespace sweep {
 namespace {

@@ -1,7 +1,7 @@
 // The program trains on tables that people bring, with classes and with numbers as targets, as well as
 // scikit-learn does.
 
-#include "runmanager/text/csv.h"
+#include "runmanager/text/table_text.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"
 

@@ -1,6 +1,6 @@
 // What a person does with a run that has been trained: predictions, evaluation, files for other programs.
 
-#include "runmanager/text/csv.h"
+#include "runmanager/text/table_text.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program_folder.h"
 #include "tests/support/reference_data.h"

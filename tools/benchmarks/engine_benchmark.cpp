@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/engine.h"
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tools/benchmarks/fma_peak.h"
 #include "tools/benchmarks/kernel_benchmarks.h"

@@ -17,7 +17,7 @@
 #include "core/data/dataset_summary.h"
 #include "core/data/fetch_dataset.h"
 #include "core/data/known_datasets.h"
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/plan/plan.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/settings/settings.h"

@@ -22,7 +22,7 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/results_table.h"
-#include "runmanager/text/csv.h"
+#include "runmanager/text/table_text.h"
 #include "tools/commands.h"
 #include "tools/output.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/suggest.h"
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 
 namespace sweep {
 namespace {

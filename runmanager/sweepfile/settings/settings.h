@@ -2,7 +2,7 @@
 // and --help all come from here.
 //
 // To add a key: a row in the *_settings.cpp of its object. If a run's training depends on it, also a field
-// in run_config.h and its line in run_settings.cpp.
+// in run_config.h and its line in run_config.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runmanager/text/csv.h"
+#include "runmanager/text/table_text.h"
 #include "tbwriter/record.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/run_world.h"

@@ -3,8 +3,8 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
+#include "runmanager/text/table_text.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::results_test {

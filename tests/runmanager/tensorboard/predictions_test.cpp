@@ -1,7 +1,7 @@
 #include "runmanager/tensorboard/predictions.h"
 
 #include "runmanager/tensorboard/captioned_grid.h"
-#include "runmanager/text/markdown.h"
+#include "runmanager/text/table_text.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::predictions_test {

@@ -1,4 +1,4 @@
-#include "runmanager/config/run_settings.h"
+#include "runmanager/config/run_config.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "runmanager/config/run_config.h"
 
 namespace sweep {
 
