@@ -2,7 +2,6 @@
 #include "tbwriter/event_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -185,8 +184,8 @@ const char* describe(ReadEnd end) {
 }
 
 EventReader::EventReader(const std::filesystem::path& file, std::uint64_t begin)
-    : name_(file.string()), stream_(open_regular_stream(file)), chunk_(kFirstChunk), position_(begin) {
-  stream_->seekg(static_cast<std::streamoff>(begin));
+    : path_(file), file_(open_regular_file(file)), chunk_(kFirstChunk), position_(begin) {
+  ::lseek(file_.get(), static_cast<off_t>(begin), SEEK_SET);
 }
 
 bool EventReader::read_more(std::size_t wanted) {
@@ -197,12 +196,9 @@ bool EventReader::read_more(std::size_t wanted) {
     // By chunks: a damaged file may promise more bytes than it has.
     buffer_.resize(before + chunk_);
     chunk_ = std::min(2 * chunk_, kMaxChunk);
-    stream_->clear();  // The file may have grown since its end was reached.
-    errno = 0;
-    stream_->read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
-    const auto got = static_cast<std::size_t>(stream_->gcount());
+    const auto got =
+        read_next(file_.get(), std::as_writable_bytes(std::span(buffer_).subspan(before)), path_);
     buffer_.resize(before + got);
-    if (stream_->bad()) throw ReadError(name_ + ": cannot read: " + std::strerror(errno));
     if (got == 0) return false;
   }
   return true;

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <istream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/file.h"
 #include "tbwriter/plugin_data.h"
 #include "tbwriter/record.h"
 
@@ -45,8 +44,8 @@ class EventReader {
   bool read_more(std::size_t wanted);
   bool rest_is_zero();
 
-  std::string name_;
-  std::unique_ptr<std::istream> stream_;
+  std::filesystem::path path_;
+  FileDescriptor file_;
   std::size_t chunk_;   // bytes of the next read
   std::string buffer_;  // bytes from begin_ on have not been returned yet
   std::size_t begin_ = 0;

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <ext/stdio_filebuf.h>
 #include <random>
 #include <set>
 #include <system_error>
@@ -70,18 +69,6 @@ int create_temporary(const std::filesystem::path& path, std::filesystem::path& t
   }
 }
 
-// std::ifstream opens only by name, and would wait for a pipe.
-class DescriptorStream final : public std::istream {
- public:
-  explicit DescriptorStream(FileDescriptor file)
-      : std::istream(nullptr), buffer_(file.release(), std::ios_base::in) {
-    rdbuf(&buffer_);
-  }
-
- private:
-  __gnu_cxx::stdio_filebuf<char> buffer_;
-};
-
 }  // namespace
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
@@ -112,8 +99,15 @@ FileDescriptor open_regular_file(const std::filesystem::path& path) {
   return file;
 }
 
-std::unique_ptr<std::istream> open_regular_stream(const std::filesystem::path& path) {
-  return std::make_unique<DescriptorStream>(open_regular_file(path));
+std::size_t read_next(int fd, std::span<std::byte> out, const std::filesystem::path& path) {
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const ssize_t got = retry_interrupted([&] { return ::read(fd, out.data() + count, out.size() - count); });
+    if (got < 0) throw_unreadable(path, "cannot read", errno);
+    if (got == 0) break;
+    count += static_cast<std::size_t>(got);
+  }
+  return count;
 }
 
 FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mode) {
@@ -142,22 +136,15 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
 
 std::string read_file(const std::filesystem::path& path) {
   const FileDescriptor file = open_regular_file(path);
-  const int fd = file.get();
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw_unreadable(path, "cannot read", errno);
+  if (::fstat(file.get(), &info) != 0) throw_unreadable(path, "cannot read", errno);
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
-  std::size_t size = 0;
-  for (;;) {
-    if (size == content.size())
-      content.resize(size + 4096);  // it grew, or stat() reports size 0, as in /proc
-    const ssize_t got =
-        retry_interrupted([&] { return ::read(fd, content.data() + size, content.size() - size); });
-    if (got < 0) throw_unreadable(path, "cannot read", errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+  for (std::size_t size = 0;; content.resize(size + 4096)) {  // it grew, or has size 0, as those in /proc
+    size += read_next(file.get(), std::as_writable_bytes(std::span(content).subspan(size)), path);
+    if (size == content.size()) continue;
+    content.resize(size);
+    return content;
   }
-  content.resize(size);
-  return content;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content, Survives survives) {

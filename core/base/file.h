@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
-#include <istream>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +32,10 @@ class FileDescriptor {
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
   ~FileDescriptor();
   FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
-  FileDescriptor& operator=(FileDescriptor&&) = delete;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   FileDescriptor(const FileDescriptor&) = delete;
 
   int get() const { return fd_; }
@@ -56,8 +58,9 @@ void make_directories(const std::filesystem::path& path);
 /// Never waits. Thread-safe, as the functions below.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 
-/// The same as a stream.
-std::unique_ptr<std::istream> open_regular_stream(const std::filesystem::path& path);
+/// Fills `out` with what comes next in the file, which messages call `path`; returns less than its size only
+/// at the end. Throws ReadError.
+std::size_t read_next(int fd, std::span<std::byte> out, const std::filesystem::path& path);
 
 /// What open_output_file() opens. kNew: a file that must not exist yet. kAppend: a file that is made if it is
 /// missing; every write goes to its end. kUpdate: the same for reading and writing anywhere.

@@ -33,17 +33,8 @@ std::uint64_t file_bytes(const FileDescriptor& file, const std::string& name) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-// Fills `out`, or returns less at the end of the file.
 std::size_t read_from(const FileDescriptor& file, std::span<std::uint8_t> out, const std::string& name) {
-  std::size_t count = 0;
-  while (count < out.size()) {
-    const ssize_t got =
-        retry_interrupted([&] { return ::read(file.get(), out.data() + count, out.size() - count); });
-    if (got < 0) throw ReadError(name + ": cannot be read: " + std::strerror(errno));
-    if (got == 0) break;
-    count += static_cast<std::size_t>(got);
-  }
-  return count;
+  return read_next(file.get(), std::as_writable_bytes(out), name);
 }
 
 }  // namespace
