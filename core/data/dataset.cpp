@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "core/base/text.h"
-#include "core/data/cache_folder.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/input_file.h"

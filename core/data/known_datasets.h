@@ -1,6 +1,6 @@
 // Data sets that are known by name, most of them byte for byte. The table serves the search by name, the
 // checks for damaged or mixed-up files, and the checks of a sweep file that need sizes without reading any
-// data. And where data sets are looked for by their names.
+// data. And where data sets are looked for by their names, and what is made or fetched for a user is kept.
 #pragma once
 
 #include <array>
@@ -44,6 +44,23 @@ const KnownDataset* find_known_dataset(std::string_view name);
 
 /// How a user gets the files of `known`, for messages: an imperative, without a full stop.
 std::string how_to_get(const KnownDataset& known);
+
+/// $XDG_CACHE_HOME/sweep, or $HOME/.cache/sweep if that variable is no absolute path, as its specification
+/// says; empty if neither is set. It need not exist. Thread-safe as long as nobody changes the environment.
+std::filesystem::path user_cache_directory();
+
+/// <user_cache_directory()>/decoded. Empty, so that nothing is kept, if there is no such directory or
+/// $SWEEP_CACHE_SIZE is 0.
+std::filesystem::path decoded_cache();
+
+struct CleanedCache {
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Removes all files of the cache, and no others. Throws IoError if one cannot be removed. Runs that use one
+/// go on: its memory stays until they end.
+CleanedCache clean_cache(const std::filesystem::path& folder);
 
 struct DatasetPlace {
   std::string shown;           // for messages: "$SWEEP_DATA/mnist" if that variable is not set

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/cache_folder.h"
+#include "core/data/known_datasets.h"
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"

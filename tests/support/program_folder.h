@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/data/cache_folder.h"
+#include "core/data/known_datasets.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 

@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/data/cache_folder.h"
 #include "core/data/dataset_summary.h"
 #include "core/data/fetch_dataset.h"
 #include "core/data/known_datasets.h"

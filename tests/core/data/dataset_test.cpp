@@ -2,9 +2,9 @@
 #include "core/data/dataset.h"
 
 #include "core/base/file.h"
-#include "core/data/cache_folder.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset_summary.h"
+#include "core/data/known_datasets.h"
 #include "tests/support/data_files.h"
 #include "tests/support/dataset_rows.h"
 #include "tests/support/fashion_mnist.h"

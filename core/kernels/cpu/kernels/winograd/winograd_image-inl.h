@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
-#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
+#include "core/kernels/cpu/kernels/winograd/winograd.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
