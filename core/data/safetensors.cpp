@@ -1,4 +1,4 @@
-// Layout of a file: readers/safetensors/safetensors_header.h.
+// Layout of a file: readers/safetensors/tensor_file.h.
 #include "core/data/safetensors.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/readers/input_file.h"
-#include "core/data/readers/safetensors/safetensors_header.h"
+#include "core/data/readers/safetensors/tensor_file.h"
 
 namespace sweep {
 namespace {
@@ -62,10 +62,7 @@ void append_header(std::string& text, const TensorFileView& file, const TensorHe
 }  // namespace
 
 TensorFile parse_safetensors(std::string_view content, const std::string& name) {
-  const std::uint64_t header_bytes = tensor_header_bytes(content, content.size(), name);
-  content.remove_prefix(kTensorLengthBytes);
-  const std::string_view data = content.substr(header_bytes);
-  TensorHeader header = parse_tensor_header(content.substr(0, header_bytes), data.size(), name);
+  auto [header, data] = parse_tensor_file(content, name);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   file.tensors.reserve(header.tensors.size());

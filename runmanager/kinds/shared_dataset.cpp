@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/data/readers/safetensors/mapped_tensors.h"
+#include "core/data/readers/safetensors/tensor_file.h"
 #include "core/data/sample_format.h"
 #include "core/json/json_text.h"
 
@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The memory holds the arrays of all distinct SampleSets, "samples 0", "targets 0", and the distinct orders
-// of their parts, "order 0"; see mapped_tensors.h. Samples in a file stay there.
+// of their parts, "order 0"; see tensor_file.h. Samples in a file stay there.
 constexpr const char* kName = "shared data set";
 // It is in memory already. A process maps the pages that it reads: with `limit` few of them.
 constexpr MapUse kUse = MapUse::kPieces;

@@ -101,7 +101,7 @@ DataArrays read_npz(std::span<const std::filesystem::path> paths, const ReadOpti
 
 /// Tensors in a safetensors file, plain or gzip-compressed, in the order in which they lie there: BOOL, U8 to
 /// U64, I8 to I64, F16, BF16, F32 and F64; see ArrayValues for what they become. Refuses other types and
-/// whatever makes the file malformed; see safetensors_header.h. The SHA-256 is that of the content.
+/// whatever makes the file malformed; see tensor_file.h. The SHA-256 is that of the content.
 bool is_safetensors(const std::filesystem::path& path);
 DataArrays read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 std::vector<NamedArray> read_safetensors_arrays(InputFile& file);

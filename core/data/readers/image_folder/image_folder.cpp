@@ -22,7 +22,7 @@
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/readers.h"
-#include "core/data/readers/safetensors/mapped_tensors.h"
+#include "core/data/readers/safetensors/tensor_file.h"
 #include "core/json/json_text.h"
 
 namespace sweep {

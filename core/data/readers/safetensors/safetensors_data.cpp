@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/data/readers/safetensors/safetensors_header.h"
+#include "core/data/readers/safetensors/tensor_file.h"
 
 namespace sweep {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/base/file.h"
 #include "core/data/data_from_arrays.h"
 #include "core/data/readers/readers.h"
-#include "core/data/readers/safetensors/mapped_tensors.h"
+#include "core/data/readers/safetensors/tensor_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/memory_file.h"
 
