@@ -8,21 +8,15 @@
 namespace sweep {
 
 // Uses nettle because it does not allocate: libcrypto 3 crashes if an allocation fails.
-struct Sha256::Context {
-  sha256_ctx state;
-};
-
-Sha256::Sha256() : context_(std::make_unique<Context>()) { sha256_init(&context_->state); }
-
-Sha256::~Sha256() = default;
+Sha256::Sha256() : state_(std::make_shared<sha256_ctx>()) { sha256_init(state_.get()); }
 
 void Sha256::update(std::span<const std::uint8_t> bytes) {
-  sha256_update(&context_->state, bytes.size(), bytes.data());
+  sha256_update(state_.get(), bytes.size(), bytes.data());
 }
 
 std::string Sha256::finish() {
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest;
-  sha256_digest(&context_->state, digest.size(), digest.data());
+  sha256_digest(state_.get(), digest.size(), digest.data());
   return hexadecimal(digest);
 }
 

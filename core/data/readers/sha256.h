@@ -7,13 +7,14 @@
 #include <string>
 #include <string_view>
 
+struct sha256_ctx;  // of nettle
+
 namespace sweep {
 
 /// Computes SHA-256 incrementally. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
-  ~Sha256();
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
   void update(std::span<const std::uint8_t> bytes);
@@ -24,8 +25,7 @@ class Sha256 {
   std::string finish();
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  std::shared_ptr<sha256_ctx> state_;  // its own
 };
 
 /// The SHA-256 of `bytes`.

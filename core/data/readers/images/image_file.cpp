@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/data/readers/images/image_decoders.h"
 
 namespace sweep {
 namespace {

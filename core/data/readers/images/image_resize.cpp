@@ -1,4 +1,4 @@
-#include "core/data/readers/images/image_decoders.h"
+#include "core/data/readers/images/image_file.h"
 
 #include <algorithm>
 #include <cmath>

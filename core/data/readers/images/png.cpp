@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "core/data/readers/images/image_decoders.h"
+#include "core/data/readers/images/image_file.h"
 
 namespace sweep {
 namespace {

@@ -1,5 +1,5 @@
 // WebP through libwebp, if it was found when this was built.
-#include "core/data/readers/images/image_decoders.h"
+#include "core/data/readers/images/image_file.h"
 
 #ifdef SWEEP_WEBP
 

@@ -3,7 +3,6 @@
 
 #include <ctime>
 
-#include "core/data/readers/images/image_decoders.h"
 #include "tests/support/image_files.h"
 
 #ifdef SWEEP_WEBP
