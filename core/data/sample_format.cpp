@@ -126,13 +126,19 @@ void check_trained_shape(const Shape& shape, const Shape& trained, const std::st
          to_string(trained));
 }
 
+// A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
+void check_trained_type(bool bytes, const SampleFormat& trained, const std::string& name) {
+  if (bytes == trained.bytes) return;
+  refuse(name, "holds {}",
+         bytes ? "bytes (uint8), but the network was trained on float32 samples; give an array "
+                 "of float32 with the scale of the training data"
+               : "numbers that are not uint8, but the network was trained on bytes; give an array "
+                 "of uint8, 0 to 255, as the training data");
+}
+
 void check_fits(const Dataset& dataset, const SampleFormat& trained, const std::string& name) {
   check_trained_shape(dataset.shape, trained.shape, name);
-  if (dataset.bytes != trained.bytes) {
-    const char *bytes = "bytes (uint8)", *floats = "numbers that are not uint8";
-    refuse(name, "its samples are {}, those that the network was trained on {}",
-           dataset.bytes ? bytes : floats, trained.bytes ? bytes : floats);
-  }
+  check_trained_type(dataset.bytes, trained, name);
   const std::size_t numbers = dataset.target_names.size(), wanted = trained.target_names.size();
   if (numbers == wanted) return;
   const auto targets = [](std::size_t count) {

@@ -22,6 +22,9 @@ void check_transform(const InputTransform& transform, const Shape& shape);
 /// begins the message, as below.
 void check_trained_shape(const Shape& shape, const Shape& trained, const std::string& name);
 
+/// Throws DataError unless samples that are bytes, or floats, are those of such a network.
+void check_trained_type(bool bytes, const SampleFormat& trained, const std::string& name);
+
 /// Throws DataError if the network cannot be given the samples of `dataset`, or their targets.
 void check_fits(const Dataset& dataset, const SampleFormat& trained, const std::string& name);
 

@@ -12,6 +12,7 @@
 #include "core/data/readers/images/image_file.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/readers.h"
+#include "core/data/sample_format.h"
 
 namespace sweep {
 namespace {
@@ -19,16 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPicturesAtOnce = 512;
-
-// A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
-void check_type(bool bytes, const SampleFormat& format, const std::string& name) {
-  if (bytes == format.bytes) return;
-  refuse(name, "holds {}",
-         bytes ? "bytes (uint8), but the network was trained on float32 samples; give an array "
-                 "of float32 with the scale of the training data"
-               : "numbers that are not uint8, but the network was trained on bytes; give an array "
-                 "of uint8, 0 to 255, as the training data");
-}
 
 // Why the network cannot take pictures; "" if it can.
 std::string why_no_pictures(const SampleFormat& format) {
@@ -59,7 +50,7 @@ void read_samples(const fs::path& path, const DataFormat& row, const SampleForma
   if (all_refused) return;
   SampleArray samples =
       samples_from_arrays(std::move(data.arrays), options.missing, format.shape, path.string());
-  check_type(samples.index() == 0, format, path.string());
+  check_trained_type(samples.index() == 0, format, path.string());
   if (auto* floats = std::get_if<1>(&samples); floats != nullptr && !format.fill_values.empty())
     fill_missing(floats->edit(), format.shape, format.fill_values);
   std::vector<std::string> names;

@@ -90,6 +90,10 @@ TEST_F(LoadDataset, RefusesLabelsThatTheNetworkDoesNotKnow) {
   trained.shape = {1, 2, 3};
   EXPECT_THAT(message_of<DataError>([&] { load_dataset_for(trained, spec()); }),
               HasSubstr("its samples are [1, 3, 2], those that the network was trained on [1, 2, 3]"));
+  trained = load();
+  trained.bytes = false;
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset_for(trained, spec()); }),
+              HasSubstr("holds bytes (uint8), but the network was trained on float32 samples"));
 }
 
 TEST_F(LoadDataset, RefusesASeedThatSplitsNothing) {
