@@ -10,7 +10,7 @@
 #include "runmanager/records/results.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/sweep/trial_runs.h"
+#include "runmanager/sweep/run_queue.h"
 
 namespace sweep {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "runmanager/sweep/trial_runs.h"
+#include "runmanager/sweep/run_queue.h"
 #include "tests/support/growth.h"
 #include "tests/support/run_world.h"
 
