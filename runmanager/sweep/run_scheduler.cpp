@@ -249,8 +249,7 @@ class RunScheduler {
     record.error = fmt::format("{} {}{}", was_killed ? slot.kill_reason : reason, last_epoch_text(record),
                                end_of_log(recorder_.directory() / record.name));
     record.run_seconds = recorder_.earlier_seconds(run.run) + options_.clock() - slot.begin;
-    recorder_.record_end(run.run, describe_run(*run.config, run.needs.device, record.jobs),
-                         std::move(record));
+    recorder_.record_end(*run.config, std::move(record));
     end_attempt(slot, was_killed ? RunFailure::kError : RunFailure::kLost);
   }
 

@@ -16,6 +16,7 @@
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal_progress.h"
 #include "runmanager/text/json_output.h"
+#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
 namespace {
@@ -188,15 +189,15 @@ void SweepRecorder::add_run(RunRecord record) {
   records_.push_back(std::move(record));
 }
 
-void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
-                             const std::string& reason) {
-  record_skipped_run(recorder_options(run), description, status, reason, records_.at(run));
-  end_run(run);
+void SweepRecorder::skip_run(const RunConfig& run, RunStatus status, const std::string& reason) {
+  RunRecord& record = records_.at(run.index);
+  record_skipped_run(recorder_options(run.index), describe_run(run, record.device), status, reason, record);
+  end_run(run.index);
 }
 
-void SweepRecorder::record_end(std::size_t run, const Run& description, RunRecord record) {
-  sweep::record_end(recorder_options(run), description, record);
-  update(run, std::move(record));
+void SweepRecorder::record_end(const RunConfig& run, RunRecord record) {
+  sweep::record_end(recorder_options(run.index), describe_run(run, record.device), record);
+  update(run.index, std::move(record));
 }
 
 RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {

@@ -92,9 +92,9 @@ class SweepRecorder {
   /// Adds the next run of the sweep.
   void add_run(RunRecord record);
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
-  void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);
+  void skip_run(const RunConfig& run, RunStatus status, const std::string& reason);
   /// Writes the end of a run that was lost, or pruned. Its process must be gone. end_run() may follow.
-  void record_end(std::size_t run, const Run& description, RunRecord record);
+  void record_end(const RunConfig& run, RunRecord record);
   /// Another process has taken the run over; its results here do not count.
   void leave_run(std::size_t run);
   /// Takes over the final record of a run that another process or an earlier start has ended.

@@ -99,8 +99,8 @@ void SweepRunner::check_directory() const {
 }
 
 void SweepRunner::skip(const ScheduledRun& run) {
-  recorder_->skip_run(run.run, describe_run(*run.config, run.needs.device),
-                      options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.needs.unavailable);
+  recorder_->skip_run(*run.config, options_.strict ? RunStatus::kFailed : RunStatus::kSkipped,
+                      *run.needs.unavailable);
 }
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
@@ -177,8 +177,7 @@ void SweepRunner::prune(std::size_t run, const std::string& reason) {
   RunRecord record = recorder_->record(run);
   if (std::exchange(record.status, RunStatus::kPruned) == RunStatus::kPruned) return;
   record.error = reason;
-  recorder_->record_end(run, describe_run(config, environment_.parse_device(config.device)),
-                        std::move(record));
+  recorder_->record_end(config, std::move(record));
   recorder_->end_run(run);
 }
 
@@ -249,10 +248,10 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   }
   write_growing_file();
   recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
+  record.device = environment_.parse_device(added.device).name();
   try {
     kind_->check(added, sweep_.file);
     ScheduledRun run = scheduled(added);
-    record.device = run.needs.device.name();
     record.provenance = std::move(run.needs.provenance);
     recorder_->add_run(std::move(record));
     if (!run.needs.unavailable) return run;
@@ -260,10 +259,9 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   } catch (const ConfigError& error) {
     // A network that does not fit its data, say: the point is as bad as can be.
     recorder_->add_run(std::move(record));
-    const Run run = describe_run(added, environment_.parse_device(added.device));
     std::optional<RunLock> lock = wait_for_lock(added.name, [] { return false; });
     if (options_.join && !lock) return std::nullopt;
-    recorder_->skip_run(added.index, run, RunStatus::kFailed, error.what());
+    recorder_->skip_run(added, RunStatus::kFailed, error.what());
     if (lock) lock->note_failure(directory_->start());
   }
   return std::nullopt;

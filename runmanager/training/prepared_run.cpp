@@ -79,11 +79,11 @@ StepValues RunSchedule::at(int epoch, std::int64_t batch) const {
                    {.epoch = epoch, .step = batch, .epochs = config_.epochs, .steps_per_epoch = batches_});
 }
 
-Run describe_run(const RunConfig& config, const Device& device, int jobs) {
+Run describe_run(const RunConfig& config, const std::string& device, int jobs) {
   return {.name = config.name,
           .params = config.params,
           .not_swept = config.not_swept,
-          .device = device.name(),
+          .device = device,
           .loss = config.loss,
           .log = config.log,
           .config = config.resolved,

@@ -67,6 +67,6 @@ class RunSchedule {
 };
 
 /// The run as its events and its record describe it.
-Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);
+Run describe_run(const RunConfig& config, const std::string& device, int jobs = 1);
 
 }  // namespace sweep

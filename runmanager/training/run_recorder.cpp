@@ -337,17 +337,10 @@ void keep_best_epoch(const std::filesystem::path& directory, RunRecord& record) 
 
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record) {
-  const std::filesystem::path directory = options.directory / run.name;
-  prepare_run_directory(directory);
+  prepare_run_directory(options.directory / run.name);
   record = new_record(run, options.provenance, status);
   record.error = reason;
-  // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
-  if (status != RunStatus::kSkipped) {
-    RunLog log(directory, run);
-    log.begin(record.provenance);
-    log.close(status, reason);
-  }
-  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
+  record_end(options, run, record);
 }
 
 void record_end(const RecorderOptions& options, const Run& run, RunRecord& record) {
@@ -362,7 +355,9 @@ void record_end(const RecorderOptions& options, const Run& run, RunRecord& recor
   if (record.epochs.empty()) keep_epochs(directory, record);
   keep_best_epoch(directory, record);
   try {
-    append_end(directory, run, record, !options.shared);
+    // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to
+    // show.
+    if (record.status != RunStatus::kSkipped) append_end(directory, run, record, !options.shared);
   } catch (const tbwriter::DirectoryError&) {
     // What is in the way of its events is why it ended, or will be when it goes on.
   }

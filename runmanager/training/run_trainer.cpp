@@ -81,7 +81,7 @@ class RunTrainer {
 
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
-    Run run = describe_run(config_, run_.device, run_.jobs);
+    Run run = describe_run(config_, run_.device.name(), run_.jobs);
     run.class_names = run_.data->class_names;
     run.has_validation = run_.data->validation.count > 0;
     const RecorderOptions recorder_options{.directory = options_.directory,

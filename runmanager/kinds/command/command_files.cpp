@@ -122,7 +122,7 @@ void CommandFiles::open_events() {
 }
 
 void CommandFiles::begin_events_file(bool sorts_first) {
-  const Run run = describe_run(config_, parse_device(record_.device), record_.jobs);
+  const Run run = describe_run(config_, record_.device, record_.jobs);
   const tbwriter::WriterOptions options{
       .purge_step = kNoPurge, .sorts_first = sorts_first, .locks_directory = kLocks};
   events_ = std::make_unique<RunLog>(directory_, run, options);

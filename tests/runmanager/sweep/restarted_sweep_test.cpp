@@ -169,7 +169,7 @@ void end_twice(const World& world, RunStatus status, const std::string& reason) 
   record.status = status;
   record.error = reason;
   const RunConfig config = small_run(0, 0.5);
-  sweep::Run run = describe_run(config, parse_device("cpu"));
+  sweep::Run run = describe_run(config, "cpu");
   run.name = kFirst;
   for (int times = 0; times < 2; ++times)
     record_end({.directory = world.path("."), .clock = [] { return 0.0; }}, run, record);
