@@ -15,7 +15,6 @@
 #include "core/base/printable.h"
 #include "runmanager/records/lock_file.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/slurm/slurm_task.h"
 
 namespace sweep {
 namespace {

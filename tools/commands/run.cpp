@@ -15,7 +15,6 @@
 #include "runmanager/plan/plan.h"
 #include "runmanager/slurm/launch.h"
 #include "runmanager/slurm/slurm_jobs.h"
-#include "runmanager/slurm/slurm_task.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/commands/launch.h"

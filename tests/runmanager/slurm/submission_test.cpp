@@ -1,7 +1,6 @@
 // Which tasks are submitted, and what is known of them whatever goes wrong.
 #include "runmanager/slurm/submission.h"
 
-#include "runmanager/slurm/slurm_task.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
 
 namespace sweep::testing::submission_test {
