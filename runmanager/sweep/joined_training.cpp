@@ -256,7 +256,7 @@ void SweepRunner::train_with_others() {
                          .leaves = options_.leave,
                          .takes = options_.takes,
                          .start = directory_->start(),
-                         .fate = [this](std::size_t run) { return fate_of(run); }};
+                         .fate = [this](std::size_t run) { return fate_of(sweep_.runs[run]); }};
   RunQueue here(runs_, *recorder_, trials ? &*trials : nullptr, sharing);
   sharing.slots = 1;
   RunQueue elsewhere(unavailable_, *recorder_, nullptr, sharing);
@@ -286,10 +286,10 @@ void SweepRunner::train_with_others() {
   });
 }
 
-RunFate SweepRunner::fate_of(std::size_t run) {
-  const RunConfig& config = sweep_.runs[run];
+RunFate SweepRunner::fate_of(const RunConfig& config) {
   const std::string failed_start = failed_start_of(directory_->path() / config.name);
-  return existing_run(config, options_.retry_failed && failed_start != directory_->start()).fate;
+  const bool retry_failed = options_.retry_failed && failed_start != directory_->start();
+  return existing_runs({&config, 1}, retry_failed, Adopted::kFormerNames)[0].fate;
 }
 
 void SweepRunner::leave_to_others(RunQueue& runs) {

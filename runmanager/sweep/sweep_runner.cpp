@@ -124,9 +124,7 @@ void SweepRunner::make_records() {
 void SweepRunner::find_existing() {
   make_records();
   if (!directory_) return;
-  existing_ = find_existing_runs(directory_->path(), sweep_.runs, kind_->identities(), options_.retry_failed);
-  for (ExistingRun& existing : existing_) keep_if_decided(existing);
-  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), sweep_.runs, existing_);
+  existing_ = existing_runs(sweep_.runs, options_.retry_failed, Adopted::kAnyName);
   refuse_other_population();
   for (std::size_t i = 0; i < existing_.size(); ++i) {
     if (auto record = known_record(existing_[i], sweep_.runs[i])) records_[i] = *std::move(record);

@@ -76,7 +76,7 @@ class SweepRunner {
   void check_directory() const;
   void train_with_others();
   // See SharingOptions.
-  RunFate fate_of(std::size_t run);
+  RunFate fate_of(const RunConfig& config);
   // Others may have the devices that this machine has not. Who is left last skips the runs.
   void leave_to_others(RunQueue& runs);
   void skip(const ScheduledRun& run);
@@ -91,9 +91,9 @@ class SweepRunner {
   std::size_t slots() const;
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config);
-  // What earlier starts have left of a run, which others may have trained since. Throws ConfigError if that
-  // is in the way.
-  ExistingRun existing_run(const RunConfig& config, bool retry_failed);
+  // What earlier starts have left of runs, which others may have trained since. Throws ConfigError if any of
+  // it is in the way.
+  std::vector<ExistingRun> existing_runs(std::span<const RunConfig> runs, bool retry_failed, Adopted adopted);
   // The same for a trial that is added; sets aside what it replaces.
   ExistingRun make_room_for(const RunConfig& config);
   // Returns a run's lock once no other process has it. None if only this one trains, if `is_done`, or if this

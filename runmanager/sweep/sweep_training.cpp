@@ -159,8 +159,9 @@ TrialRunsOptions SweepRunner::trial_options() {
   return {.add = [this](RunConfig config) { return add_trial(std::move(config)); },
           .is_there =
               [this](const RunConfig& config) {
-                const RunFate fate =
-                    find_existing_run(directory_->path(), config, kind_->identity(config), false).fate;
+                const RunFate fate = find_existing_runs(directory_->path(), {&config, 1}, kind_->identities(),
+                                                        false, Adopted::kFormerNames)[0]
+                                         .fate;
                 return fate == RunFate::kKept || fate == RunFate::kContinued;
               },
           .prune = [this](std::size_t run, const std::string& reason) { prune(run, reason); },
@@ -223,17 +224,20 @@ void SweepRunner::keep_if_decided(ExistingRun& existing) const {
   if (reached_epoch(*existing.record) < last_generation()) existing.fate = RunFate::kKept;
 }
 
-ExistingRun SweepRunner::existing_run(const RunConfig& config, bool retry_failed) {
-  ExistingRun existing = find_existing_run(directory_->path(), config, kind_->identity(config), retry_failed);
-  keep_if_decided(existing);
-  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&config, 1}, {&existing, 1});
+std::vector<ExistingRun> SweepRunner::existing_runs(std::span<const RunConfig> runs, bool retry_failed,
+                                                    Adopted adopted) {
+  std::vector<ExistingRun> existing =
+      find_existing_runs(directory_->path(), runs, kind_->identities(), retry_failed, adopted);
+  for (ExistingRun& run : existing) keep_if_decided(run);
+  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), runs, existing);
   return existing;
 }
 
 ExistingRun SweepRunner::make_room_for(const RunConfig& config) {
-  ExistingRun existing = existing_run(config, options_.retry_failed);
-  make_room(directory_->path(), {&config, 1}, {&existing, 1});
-  return existing;
+  std::vector<ExistingRun> existing =
+      existing_runs({&config, 1}, options_.retry_failed, Adopted::kFormerNames);
+  make_room(directory_->path(), {&config, 1}, existing);
+  return std::move(existing[0]);
 }
 
 std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {

@@ -246,26 +246,6 @@ ExistingRun adopt(const fs::path& sweep_directory, const RunConfig& run, const R
   return existing;
 }
 
-// See find_existing_runs(). `may_be`: as for unclaimed_runs().
-std::vector<ExistingRun> find_runs(const fs::path& sweep_directory, std::span<const RunConfig> runs,
-                                   const IdentityOf& identity, bool retry_failed,
-                                   const std::function<bool(const std::string&)>& may_be) {
-  std::vector<ExistingRun> existing(runs.size());
-  std::vector<std::pair<std::size_t, RunIdentity>> missing;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    RunIdentity wanted = identity(runs[i]);
-    if (is_there(sweep_directory / runs[i].name))
-      existing[i] = decide(sweep_directory, runs[i].name, runs[i], wanted, retry_failed);
-    else
-      missing.emplace_back(i, std::move(wanted));
-  }
-  if (missing.empty()) return existing;
-  UnclaimedRuns unclaimed = unclaimed_runs(sweep_directory, may_be);
-  for (const auto& [i, wanted] : missing)
-    existing[i] = adopt(sweep_directory, runs[i], wanted, unclaimed, retry_failed);
-  return existing;
-}
-
 // "lr: 0.01 -> 0.1" of each run, or once if it is the same for all.
 std::string differences_text(std::span<const RunConfig> runs, std::span<const ExistingRun> existing) {
   std::set<std::string> texts;
@@ -291,20 +271,30 @@ std::string_view to_string(RunFate fate) {
 }
 
 std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory, std::span<const RunConfig> runs,
-                                            const IdentityOf& identity, bool retry_failed) {
+                                            const IdentityOf& identity, bool retry_failed, Adopted adopted) {
+  const bool only_former = adopted == Adopted::kFormerNames;
+  const auto had_another_name = [](const auto& param) { return is_json_text(param.second); };
   std::set<std::string> claimed;
   for (const RunConfig& run : runs) claimed.insert(run.name);
+  std::vector<ExistingRun> existing(runs.size());
+  std::vector<std::pair<std::size_t, RunIdentity>> missing;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool exists = is_there(sweep_directory / runs[i].name);
+    if (!exists && only_former && std::ranges::none_of(runs[i].params, had_another_name)) continue;
+    RunIdentity wanted = identity(runs[i]);
+    if (exists)
+      existing[i] = decide(sweep_directory, runs[i].name, runs[i], wanted, retry_failed);
+    else
+      missing.emplace_back(i, std::move(wanted));
+  }
+  if (missing.empty()) return existing;
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  const auto may_be = [&claimed](const std::string& name) { return !claimed.contains(name); };
-  return find_runs(sweep_directory, runs, identity, retry_failed, may_be);
-}
-
-ExistingRun find_existing_run(const fs::path& sweep_directory, const RunConfig& run,
-                              const RunIdentity& identity, bool retry_failed) {
-  const auto had_another_name = [](const auto& param) { return is_json_text(param.second); };
-  if (!is_there(sweep_directory / run.name) && std::ranges::none_of(run.params, had_another_name)) return {};
-  const auto of_run = [&identity](const RunConfig&) { return identity; };
-  return find_runs(sweep_directory, {&run, 1}, of_run, retry_failed, is_former_name)[0];
+  UnclaimedRuns unclaimed = unclaimed_runs(sweep_directory, [&](const std::string& name) {
+    return only_former ? is_former_name(name) : !claimed.contains(name);
+  });
+  for (const auto& [i, wanted] : missing)
+    existing[i] = adopt(sweep_directory, runs[i], wanted, unclaimed, retry_failed);
+  return existing;
 }
 
 void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RunConfig> runs,

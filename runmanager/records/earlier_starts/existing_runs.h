@@ -40,6 +40,10 @@ struct ExistingRun {
 /// The identity of a run that is asked for.
 using IdentityOf = std::function<RunIdentity(const RunConfig&)>;
 
+/// Which runs of other names are adopted: any that is the same, or only those that an earlier version named,
+/// with the JSON of a list or an object in the name.
+enum class Adopted { kAnyName, kFormerNames };
+
 /// One entry for each of `runs`. A finished run is kept also if it has more epochs than are asked for. Files
 /// of finished runs are read and checked: a run whose events or checkpoint are damaged is not kept. Runs that
 /// failed are continued, or kept if `retry_failed` is false. Throws IoError if the directory
@@ -47,12 +51,7 @@ using IdentityOf = std::function<RunIdentity(const RunConfig&)>;
 /// that none of `runs` has and one of them is missing: it may be that one.
 std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
                                             std::span<const RunConfig> runs, const IdentityOf& identity,
-                                            bool retry_failed);
-
-/// The same of a single run. One of another name is adopted only if an earlier version named it, with the
-/// JSON of a list or an object in it.
-ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RunConfig& run,
-                              const RunIdentity& identity, bool retry_failed);
+                                            bool retry_failed, Adopted adopted = Adopted::kAnyName);
 
 /// Throws ConfigError if any of `existing` is in the way: which runs, which settings differ, and what can be
 /// done. A difference that all of them share is listed once.
