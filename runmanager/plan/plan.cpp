@@ -6,12 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/base/threads.h"
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
 #include "core/network/network.h"
-#include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/training/prepared_run.h"
 
@@ -198,12 +196,6 @@ std::optional<double> SweepPlan::seconds() const {
     last = std::max(last, end);
   }
   return last;
-}
-
-int runs_at_once(int jobs, std::size_t runs) {
-  const std::size_t wanted =
-      static_cast<std::size_t>(jobs > 0 ? jobs : automatic_jobs(runs, available_cores()));
-  return static_cast<int>(std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(runs, 1)));
 }
 
 void plan_runs(SweepPlan& plan, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,

@@ -111,9 +111,6 @@ struct SweepPlan {
   std::optional<double> seconds() const;
 };
 
-/// Runs at once for --jobs `jobs` (0: as many as there are cores) in a sweep of `runs` runs; at least 1.
-int runs_at_once(int jobs, std::size_t runs);
-
 /// Adds the runs of the plan's sweep, which train networks; those of one shape are computed once. `sizes_of`
 /// is called once per data set. `unavailable` says why a device cannot be used, or nothing; it is called once
 /// for each. Both may throw.

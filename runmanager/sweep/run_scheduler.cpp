@@ -381,8 +381,4 @@ bool schedule_runs(RunQueue& queue, RunExecutor& executor, const SchedulerOption
   return RunScheduler(queue, executor, options, recorder).run();
 }
 
-int automatic_jobs(std::size_t runs, int cores) {
-  return std::max(1, static_cast<int>(std::min(runs, static_cast<std::size_t>(std::max(1, cores)))));
-}
-
 }  // namespace sweep

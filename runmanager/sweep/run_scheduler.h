@@ -37,7 +37,4 @@ struct SchedulerOptions {
 bool schedule_runs(RunQueue& queue, RunExecutor& executor, const SchedulerOptions& options,
                    SweepRecorder& recorder);
 
-/// Runs at once for --jobs auto: one per core, and no more than there are runs. At least 1.
-int automatic_jobs(std::size_t runs, int cores);
-
 }  // namespace sweep

@@ -1,6 +1,7 @@
 // Runs a whole sweep: checks it, trains its runs, and shows and writes the results.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
@@ -39,6 +40,9 @@ struct RunnerOptions {
   std::function<bool(const RunConfig&)> takes = {};
   std::vector<std::string> command = {};  // as typed, for the records and the hint how to resume
 };
+
+/// How many of `runs` runs are trained at once with these RunnerOptions::jobs; at least 1.
+int runs_at_once(int jobs, std::size_t runs);
 
 /// What a sweep uses from outside. Tests replace parts of it.
 struct SweepEnvironment {

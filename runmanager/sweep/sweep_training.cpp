@@ -320,6 +320,11 @@ bool SweepRunner::keep_start(std::size_t parent, int epoch, const RunConfig& cop
   return false;
 }
 
+int runs_at_once(int jobs, std::size_t runs) {
+  const auto wanted = static_cast<std::size_t>(jobs > 0 ? jobs : available_cores());
+  return static_cast<int>(std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(runs, 1)));
+}
+
 std::size_t SweepRunner::slots() const {
   if (environment_.worker_command.empty()) return 1;
   // How many could be trained at once, if there were slots for all.
@@ -328,8 +333,8 @@ std::size_t SweepRunner::slots() const {
     runs = sweep_.search->trials;
   else if (growing_)
     runs = std::min(sweep_.search->at_once, total_trials(*sweep_.search, sweep_.runs.front().epochs));
-  const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs, available_cores());
-  return std::min({static_cast<std::size_t>(jobs), runs, gpus_.max_runs().value_or(runs)});
+  const auto at_once = static_cast<std::size_t>(runs_at_once(options_.jobs, runs));
+  return std::min(at_once, gpus_.max_runs().value_or(runs));
 }
 
 }  // namespace sweep
