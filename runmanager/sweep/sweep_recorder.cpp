@@ -13,10 +13,8 @@
 #include "core/base/threads.h"
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/terminal/terminal_progress.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/prepared_run.h"
 #include "tbwriter/event_files.h"
@@ -44,14 +42,6 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
 // Whether the run has come to the end that it was to have, so that nothing older is needed any more.
 bool is_final(const RunRecord& record) {
   return record.status == RunStatus::kCompleted || record.status == RunStatus::kPruned;
-}
-
-std::unique_ptr<Progress> make_progress(const SweepRecorderOptions& options, std::size_t runs) {
-  if (options.json)
-    return std::make_unique<JsonProgress>(options.terminal.write, options.clock, options.quiet, options.name,
-                                          runs, options.work);
-  return std::make_unique<TerminalProgress>(options.terminal, options.clock, options.quiet, options.name,
-                                            runs, options.work);
 }
 
 constexpr std::chrono::seconds kBetweenRounds{10};
@@ -168,7 +158,13 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
                              std::vector<RunRecord> records)
     : options_(options),
       aggregates_(options.directory, runs),
-      progress_(make_progress(options, std::max(runs.size(), options.total_runs))),
+      progress_(make_progress({.terminal = options.terminal,
+                               .clock = options.clock,
+                               .sweep = options.name,
+                               .runs = std::max(runs.size(), options.total_runs),
+                               .work = options.work,
+                               .json = options.json,
+                               .quiet = options.quiet})),
       disk_(options.directory),
       begin_(options.clock()) {
   progress_->judge_by(options.goals);

@@ -14,7 +14,7 @@
 #include "runmanager/records/run_metric.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/tensorboard/view_hint.h"
-#include "runmanager/terminal/json_progress.h"
+#include "runmanager/terminal/progress.h"
 #include "runmanager/terminal/results_table.h"
 #include "runmanager/text/json_document.h"
 #include "runmanager/text/json_output.h"

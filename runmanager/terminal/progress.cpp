@@ -25,11 +25,10 @@ void update(LiveRun& run, const auto& meter, double now) {
 
 }  // namespace
 
-Progress::Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work)
-    : clock_(std::move(clock)), start_(clock_()) {
-  state_.name = sweep;
-  state_.runs = runs;
-  state_.work = work;
+Progress::Progress(ProgressOptions options) : options_(std::move(options)), start_(options_.clock()) {
+  state_.name = options_.sweep;
+  state_.runs = options_.runs;
+  state_.work = options_.work;
 }
 
 LiveRun& Progress::active_run(std::size_t number) {
@@ -44,7 +43,7 @@ void Progress::start_run(std::size_t number, const RunRecord& run) {
   // Another attempt.
   if (live.has_begun) set_end(number, {.work = live.fraction() * live.work()});
   live = {.number = number, .name = run.name, .params = run.params, .phase = "start"};
-  show_change(clock_());
+  show_change(options_.clock());
 }
 
 void Progress::report(std::size_t number, const RunEvent& event) {
@@ -63,14 +62,14 @@ void Progress::take(LiveRun& run, Meter& meter, const RunPlan& plan) {
          .batches = plan.batches,
          .samples = plan.samples};
   set_end(run.number, {});
-  const double now = clock_();
+  const double now = options_.clock();
   meter = {.start = now, .phase = "start", .phase_since = now, .has_classes = plan.has_classes};
   show_begin(run);
   show_change(now);
 }
 
 void Progress::take(LiveRun& run, Meter& meter, const TrainedBatches& batches) {
-  const double now = clock_();
+  const double now = options_.clock();
   if (std::exchange(meter.epoch, batches.epoch) != batches.epoch) {
     run.finished_epochs = batches.epoch - 1;
     run.batch = 0;
@@ -94,7 +93,7 @@ void Progress::take(LiveRun& run, Meter& meter, const TrainedBatches& batches) {
 }
 
 void Progress::take(LiveRun&, Meter& meter, const RunPhase& phase) {
-  const double now = clock_();
+  const double now = options_.clock();
   if (meter.phase.empty()) meter.phase_since = now;
   meter.phase = phase.name;
   if (meter.trains_since) meter.seconds += now - *meter.trains_since;
@@ -110,7 +109,7 @@ void Progress::take(LiveRun& run, Meter& meter, const EpochRecord& epoch) {
     run.accuracy = epoch["accuracy"];
   }
   show_epoch(run, epoch);
-  show_change(clock_());
+  show_change(options_.clock());
 }
 
 void Progress::set_end(std::size_t number, const End& end) {
@@ -145,7 +144,7 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
 
 void Progress::pause_run(std::size_t number) {
   leave_run(number, std::nullopt);
-  show_change(clock_());
+  show_change(options_.clock());
 }
 
 void Progress::consider(const RunRecord& run) {
@@ -167,10 +166,10 @@ void Progress::know_work(std::size_t number, double work, bool is_earlier) {
   if (is_earlier) state_.earlier_work += work;
 }
 
-void Progress::pass_time() { show_change(clock_()); }
+void Progress::pass_time() { show_change(options_.clock()); }
 
 const LiveSweep& Progress::state() {
-  const double now = clock_();
+  const double now = options_.clock();
   state_.seconds = now - start_;
   for (auto& [number, run] : state_.active) update(run, meters_[number], now);
   return state_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,18 +14,26 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_event.h"
 #include "runmanager/terminal/live_sweep.h"
+#include "runmanager/terminal/terminal.h"
 
 namespace sweep {
+
+struct ProgressOptions {
+  Terminal terminal = {};              // where it is shown
+  std::function<double()> clock = {};  // returns seconds, and never goes back
+  std::string sweep = {};              // its name
+  std::size_t runs = 0;                // of the sweep, finished ones included
+  double work = 0;     // training samples times epochs, over all runs; from it the time left is estimated
+  bool json = false;   // for programs
+  bool quiet = false;  // only messages and failed runs are shown
+};
 
 /// Follows the progress of a sweep, and shows it in the way of the derived class. Runs count from 1. A run
 /// may end and begin again, after a retry or at the next rung of a search: it counts once. Showing never
 /// throws. Not thread-safe.
 class Progress {
  public:
-  /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
-  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs, from
-  /// which the time left is estimated.
-  Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work);
+  explicit Progress(ProgressOptions options);
   virtual ~Progress() = default;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -58,13 +67,13 @@ class Progress {
 
  protected:
   virtual void show_kept(std::size_t count) = 0;
-  virtual void show_begin(const LiveRun& run) = 0;
+  virtual void show_begin(const LiveRun&) {}
   virtual void show_epoch(const LiveRun& run, const EpochRecord& epoch) = 0;
   virtual void show_end(std::size_t number, const RunRecord& run) = 0;
-  /// Something may have changed. Called for every batch.
-  virtual void show_change(double now) = 0;
+  /// Something may have changed. Called for every batch. `now`: by the clock.
+  virtual void show_change(double) {}
 
-  double now() const { return clock_(); }
+  const ProgressOptions options_;
 
  private:
   // What is counted of a run that is trained, in addition to its LiveRun.
@@ -93,12 +102,25 @@ class Progress {
   void leave_run(std::size_t number, std::optional<RunStatus> status);
   void set_end(std::size_t number, const End& end);
 
-  std::function<double()> clock_;
-  double start_;  // by clock_
+  double start_;  // by the clock
   Goals goals_;
   LiveSweep state_;
   std::map<std::size_t, Meter> meters_;  // of LiveSweep::active
   std::map<std::size_t, End> ended_;     // by the run's number
 };
+
+/// Shows the progress to people: on an interactive terminal live_table() is redrawn at most 10 times a
+/// second, and finished runs scroll away above it; elsewhere a line is written per epoch. Calls between
+/// redraws only read the clock. `json`: writes a line per event, each an object with "event":
+///   "begin"   a run begins: "run" (its name), "number" (from 1), "runs" (of the sweep), "epochs",
+///             "trained_epochs" (by earlier starts), "batches" and "samples" (per epoch)
+///   "epoch"   "run", and what run.json has of an epoch
+///   "end"     "run", "number", "status", "metrics"; "error", "stopped", "run_seconds" if there are any
+///   "kept"    "runs": how many an earlier start has finished
+///   "message" "text"
+std::unique_ptr<Progress> make_progress(ProgressOptions options);
+
+/// The line of JSON of a message.
+std::string json_message(std::string_view text);
 
 }  // namespace sweep

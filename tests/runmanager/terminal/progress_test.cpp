@@ -1,6 +1,5 @@
 #include "runmanager/terminal/progress.h"
 
-#include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "tests/support/test.h"
 
@@ -8,7 +7,9 @@ namespace sweep::progress_test {
 
 struct ProgressState : ::testing::Test {
   double seconds = 10;
-  JsonProgress progress{[](std::string_view) {}, [this] { return seconds; }, true, "s", 4, 400.0};
+  const std::unique_ptr<Progress> made = make_progress(
+      {.clock = [this] { return seconds; }, .sweep = "s", .runs = 4, .work = 400, .quiet = true});
+  Progress& progress = *made;
   const LiveSweep& state() { return progress.state(); }
 
   void begin(std::size_t number, int epochs, int trained = 0) {
@@ -177,13 +178,23 @@ TEST_F(ProgressState, RefusesWhatIsNoProgress) {
 
 using Json = nlohmann::json;
 
+// The events that a progress as JSON writes.
 struct Written {
   std::vector<Json> events;
-  std::function<void(std::string_view)> function() {
-    return [this](std::string_view line) {
+  std::unique_ptr<Progress> progress;
+
+  explicit Written(bool quiet) {
+    const auto write = [this](std::string_view line) {
       EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
       events.push_back(Json::parse(line));
     };
+    progress = make_progress({.terminal = {.write = write},
+                              .clock = [] { return 0.0; },
+                              .sweep = "s",
+                              .runs = 4,
+                              .work = 100,
+                              .json = true,
+                              .quiet = quiet});
   }
 };
 
@@ -208,9 +219,8 @@ void train(Progress& progress, RunStatus status) {
 }
 
 TEST(JsonProgress, IsAnObjectPerEvent) {
-  Written written;
-  JsonProgress progress(
-      written.function(), [] { return 0.0; }, false, "s", 4, 100);
+  Written written(false);
+  Progress& progress = *written.progress;
   progress.keep_runs(0);
   progress.keep_runs(1);
   progress.message("two\nlines");
@@ -232,9 +242,8 @@ TEST(JsonProgress, IsAnObjectPerEvent) {
 }
 
 TEST(JsonProgress, SaysOnlyFailuresAndMessagesIfQuiet) {
-  Written written;
-  JsonProgress progress(
-      written.function(), [] { return 0.0; }, true, "s", 4, 100);
+  Written written(true);
+  Progress& progress = *written.progress;
   progress.keep_runs(1);
   train(progress, RunStatus::kCompleted);
   train(progress, RunStatus::kFailed);

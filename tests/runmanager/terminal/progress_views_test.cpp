@@ -1,9 +1,8 @@
-#include "runmanager/terminal/terminal_progress.h"
-
 #include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/progress.h"
 #include "tests/support/screen.h"
 
-namespace sweep::terminal_progress_test {
+namespace sweep::progress_views_test {
 
 using testing::Screen;
 
@@ -11,13 +10,17 @@ using testing::Screen;
 struct Live {
   Screen screen;
   double seconds = 10;
-  std::optional<TerminalProgress> table;
-  TerminalProgress& progress;
+  std::unique_ptr<Progress> table;
+  Progress& progress;
 
   explicit Live(int width, std::size_t runs = 1, double work = 1e6, int height = 24)
       : screen(width, height),
-        progress(table.emplace(
-            screen.terminal(), [this] { return seconds; }, false, "fashion", runs, work)) {}
+        table(make_progress({.terminal = screen.terminal(),
+                             .clock = [this] { return seconds; },
+                             .sweep = "fashion",
+                             .runs = runs,
+                             .work = work})),
+        progress(*table) {}
 
   std::string line(std::size_t index) const { return screen.lines().at(index); }
   // A run that is in its first epoch, or a later one.
@@ -234,8 +237,8 @@ TEST(Progress, WritesPlainLinesInALog) {
   std::string log;
   Terminal terminal;
   terminal.write = [&log](std::string_view text) { log += text; };
-  TerminalProgress progress(
-      terminal, [] { return 10.0; }, false, "s", 2, 10);
+  const auto made = make_progress({terminal, [] { return 10.0; }, "s", 2, 10});
+  Progress& progress = *made;
   progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
   progress.report(1, TrainedBatches{.epoch = 1});
   progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
@@ -255,10 +258,9 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
   terminal.unicode = false;
   terminal.write = [&sent](std::string_view text) { sent += text; };
   {
-    TerminalProgress progress(
-        terminal, [] { return 10.0; }, false, "s", 1, 10);
-    progress.report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
+    const auto progress = make_progress({terminal, [] { return 10.0; }, "s", 1, 10});
+    progress->report(1, RunPlan{.name = "a", .epochs = 1, .batches = 1, .samples = 10});
+    progress->report(1, TrainedBatches{1, 1, {.loss = 1, .correct = 1, .samples = 10}});
   }
   for (std::size_t i = sent.find("\x1b["); i != std::string::npos; i = sent.find("\x1b[", i + 1)) {
     EXPECT_NE(sent[sent.find_first_not_of("0123456789;", i + 2)], 'm');
@@ -274,4 +276,4 @@ TEST(MetricsText, EscapesNamesThatWouldColourTheTerminal) {
   EXPECT_EQ(metrics_text({1, {{"\x1b[31mred\nx", 1.0}}}), "\\u001b[31mred\\nx 1.0000");
 }
 
-}  // namespace sweep::terminal_progress_test
+}  // namespace sweep::progress_views_test
