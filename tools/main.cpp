@@ -22,7 +22,7 @@
 #include "runmanager/sweep/worker.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
-#include "tools/commands/launch.h"
+#include "tools/commands/run_options.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// What commands print on stdout: JSON, and tables in the form that was asked for; and options of several
-// commands.
+// What commands share: what they print on stdout, JSON and tables in the form that was asked for, and how
+// they declare options. Their sources include it alone for CLI11 and the streams.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
 
 namespace sweep {
 
@@ -32,11 +33,19 @@ void print_as(TableFormat format, const Json& json, const Text& text, const Tabl
     std::cout << formatted_tables(tables(), style_of(format)) << std::flush;
 }
 
+/// Adds an option, or an argument of the command, with the name of its value in help: "--by KEY", "file
+/// FILE".
+template <typename Value>
+CLI::Option* add_value(CLI::App& app, const std::string& names, Value& value, const std::string& help) {
+  const std::size_t blank = names.find(' ');
+  return app.add_option(names.substr(0, blank), value, help)->type_name(names.substr(blank + 1));
+}
+
 /// Adds an option for a whole number from `least` to `most`.
 template <typename Number>
 CLI::Option* add_count(CLI::App& app, const std::string& name, Number& value, const std::string& help,
                        int least, int most) {
-  return app.add_option(name, value, help)->type_name("N")->check(CLI::Range(least, most));
+  return add_value(app, name + " N", value, help)->check(CLI::Range(least, most));
 }
 
 /// Adds --format, and --json for the same as --format json. `format` is set while the command line is read

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <iostream>
 #include <iterator>
 #include <thread>
 #include <vector>
@@ -20,7 +18,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/slurm/slurm_jobs.h"
-#include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -96,7 +94,7 @@ Command cancel_command() {
           .description = "end a sweep, here or its tasks on a Slurm cluster; what is done stays",
           .missing_argument = "a directory is needed: sweep cancel runs/NAME",
           .add_to = command_with<fs::path>(cancel, [](CLI::App& app, fs::path& directory) {
-            app.add_option("directory", directory, "runs/NAME")->type_name("DIR")->required();
+            add_value(app, "directory DIR", directory, "runs/NAME")->required();
           })};
 }
 

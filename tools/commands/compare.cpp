@@ -1,14 +1,10 @@
 // `sweep compare`: pairs runs that differ in one setting, and tells what it changed.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <iterator>
 
 #include "runmanager/answers/comparison.h"
 #include "runmanager/inspect/run_listing.h"
-#include "runmanager/terminal/terminal.h"
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -50,18 +46,15 @@ Command compare_command() {
           .description = "pair runs that differ in one setting: times, metrics, learning curves",
           .missing_argument = "a directory is needed: sweep compare runs/NAME",
           .add_to = command_with<CompareOptions>(compare, [](CLI::App& app, CompareOptions& options) {
-            app.add_option("directories", options.directories,
-                           "runs/NAME; several are compared with each other")
-                ->type_name("DIR")
+            add_value(app, "directories DIR", options.directories,
+                      "runs/NAME; several are compared with each other")
                 ->required();
-            app.add_option("--by", options.key,
-                           "the setting: device, optimizer, …, or \"sweep\" for the directories; default: "
-                           "the device, or the only one that varies")
-                ->type_name("KEY");
-            app.add_option("--metric", options.metric,
-                           "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
-                           "epoch_seconds")
-                ->type_name("METRIC");
+            add_value(app, "--by KEY", options.key,
+                      "the setting: device, optimizer, …, or \"sweep\" for the directories; default: "
+                      "the device, or the only one that varies");
+            add_value(app, "--metric METRIC", options.metric,
+                      "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
+                      "epoch_seconds");
             add_format_option(app, options.format);
             for (const char* name : {"csv", "markdown", "latex"}) add_format_flag(app, name, options.format);
           })};

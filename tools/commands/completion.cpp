@@ -1,8 +1,6 @@
 // `sweep completion`: prints a script that completes this command line in a shell; and `sweep complete`,
 // which such scripts ask what the line can go on with.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,7 +9,7 @@
 #include "core/data/known_datasets.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <ostream>
 #include <set>
 #include <span>
@@ -22,12 +20,9 @@
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/live_region.h"
-#include "runmanager/terminal/table.h"
-#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_document.h"
 #include "runmanager/training/stop_signals.h"
-#include "tools/commands.h"
-#include "tools/commands/launch.h"
+#include "tools/commands/run_options.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -290,13 +285,11 @@ Command data_command() {
               "a file or a name is needed: sweep data SWEEP.json, sweep data PATH, or sweep data "
               "get fashion-mnist",
           .add_to = command_with<DataOptions>(run_data, [](CLI::App& app, DataOptions& options) {
-            app.add_option(
-                   "what", options.words,
-                   "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
-                   "if that is set; clean: remove decoded images from that cache; or a sweep file and "
-                   "overrides, or a data set's name, a file or a "
-                   "folder with keys of \"dataset\" (label=bought): print its samples and classes")
-                ->type_name("get NAME | clean | SWEEP.json | PATH [key=v ...]")
+            add_value(app, "what get NAME | clean | SWEEP.json | PATH [key=v ...]", options.words,
+                      "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
+                      "if that is set; clean: remove decoded images from that cache; or a sweep file and "
+                      "overrides, or a data set's name, a file or a "
+                      "folder with keys of \"dataset\" (label=bought): print its samples and classes")
                 ->required();
             add_format_option(app, options.format);
           })};

@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
-
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -1,7 +1,6 @@
 // `sweep evaluate`: measures the network of a run on a part of its data.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "core/base/printable.h"
@@ -9,7 +8,6 @@
 #include "runmanager/inference/predictor.h"
 #include "runmanager/inference/run_scores.h"
 #include "runmanager/text/json_output.h"
-#include "tools/commands.h"
 #include "tools/commands/trained_options.h"
 #include "tools/output.h"
 

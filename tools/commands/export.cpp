@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "runmanager/inspect/event_export.h"
-#include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -58,18 +56,16 @@ Command export_command() {
           "scalars and hyperparameters of a log directory, of any program, as CSV, JSON or Markdown",
       .missing_argument = "a log directory is needed: sweep export LOGDIR",
       .add_to = command_with<ExportOptions>(export_logdir, [](CLI::App& app, ExportOptions& options) {
-        app.add_option("logdir", options.logdir, "a directory with events files in it or below")
-            ->type_name("LOGDIR")
+        add_value(app, "logdir LOGDIR", options.logdir, "a directory with events files in it or below")
             ->required();
         app.add_option(
                "--format", options.format,
                "csv: a row per point; json; markdown: a row per run with last values; default: as FILE "
                "ends, else csv")
             ->check(CLI::IsMember({"csv", "json", "markdown"}));
-        app.add_option("-o,--output", options.output, "instead of standard output")->type_name("FILE");
-        app.add_option("--tag", options.tags,
-                       "only scalars whose tag begins with this, a regular expression; may be given again")
-            ->type_name("REGEX")
+        add_value(app, "-o,--output FILE", options.output, "instead of standard output");
+        add_value(app, "--tag REGEX", options.tags,
+                  "only scalars whose tag begins with this, a regular expression; may be given again")
             ->allow_extra_args(false);  // Otherwise the log directory after it would be another tag.
         app.footer(
             "Exit codes: 0 everything exported, 1 all but what is damaged, 2 no such directory, events file "

@@ -1,17 +1,15 @@
 // `sweep export-model`: writes the network of a run for other programs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "runmanager/export/model_files.h"
 #include "runmanager/inference/predictor.h"
-#include "tools/commands.h"
 #include "tools/commands/trained_options.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -93,9 +91,7 @@ Command export_model_command() {
       .add_to = command_with<ExportModelOptions>(export_model, [](CLI::App& app,
                                                                   ExportModelOptions& options) {
         add_trained_options(app, options.trained);
-        app.add_option("-o,--output", options.output, "model.onnx or model.safetensors")
-            ->type_name("FILE")
-            ->required();
+        add_value(app, "-o,--output FILE", options.output, "model.onnx or model.safetensors")->required();
         app.footer(
             "Exit codes: 0 written, 2 no such run, or FILE has another ending, 3 FILE cannot be written.");
       })};

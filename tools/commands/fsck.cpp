@@ -1,11 +1,7 @@
 // `sweep fsck`: checks the files of a directory for damage, and says what is lost.
 #include "runmanager/inspect/fsck.h"
 
-#include <CLI/CLI.hpp>
-#include <iostream>
-
 #include "core/base/printable.h"
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -34,8 +30,7 @@ Command fsck_command() {
           .description = "check every file of a sweep, run or log directory for damage",
           .missing_argument = "a directory is needed: sweep fsck runs/NAME",
           .add_to = command_with<FsckOptions>(check, [](CLI::App& app, FsckOptions& options) {
-            app.add_option("directory", options.directory, "runs/NAME, a directory in it, or one above")
-                ->type_name("DIR")
+            add_value(app, "directory DIR", options.directory, "runs/NAME, a directory in it, or one above")
                 ->required();
             app.add_flag("--verbose", options.verbose, "also name the files without findings");
             app.add_flag("--json", options.json, "as JSON");

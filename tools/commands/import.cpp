@@ -1,14 +1,11 @@
 // `sweep import`: adopts what other programs have logged as a finished sweep.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
-
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "runmanager/import/import_sweep.h"
 #include "runmanager/records/provenance.h"
-#include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -32,13 +29,11 @@ Command import_command() {
           .missing_argument = "a directory is needed: sweep import DIR",
           .add_to = command_with<ImportOptions>(import_directory, [](CLI::App& app, ImportOptions& options) {
             options.logdir = "runs";
-            app.add_option("directory", options.source,
-                           "a directory with events files of PyTorch, Lightning, Keras or W&B in it or below")
-                ->type_name("DIR")
+            add_value(app, "directory DIR", options.source,
+                      "a directory with events files of PyTorch, Lightning, Keras or W&B in it or below")
                 ->required();
-            app.add_option("--name", options.name, "of the sweep; default: that of DIR")->type_name("NAME");
-            app.add_option("--logdir", options.logdir, "where its directory is made; default: runs")
-                ->type_name("DIR");
+            add_value(app, "--name NAME", options.name, "of the sweep; default: that of DIR");
+            add_value(app, "--logdir DIR", options.logdir, "where its directory is made; default: runs");
             app.footer(
                 "Parameters are those of the hparams plugin, of hparams.yaml, or of names such as\n"
                 "\"lr=0.1 batch_size=100\". Nothing in DIR is changed.\n"

@@ -1,16 +1,14 @@
 // `sweep init`: writes a sweep file and a network to start from.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "runmanager/records/provenance.h"
-#include "tools/commands.h"
+#include "tools/output.h"
 
 namespace sweep {
 namespace {
@@ -97,8 +95,7 @@ Command init_command() {
           .description = "write a sweep file and a network to start from, with comments",
           .add_to = command_with<fs::path>(init, [](CLI::App& app, fs::path& file) {
             file = "sweep.json";
-            app.add_option("file", file, "the sweep file; the network goes next to it")
-                ->type_name("FILE")
+            add_value(app, "file FILE", file, "the sweep file; the network goes next to it")
                 ->capture_default_str();
           })};
 }

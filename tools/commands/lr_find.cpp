@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "core/base/error.h"
@@ -13,7 +11,6 @@
 #include "core/data/dataset.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/provenance.h"
-#include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/output.h"
 
@@ -82,29 +79,25 @@ int find(const LrFindArguments& arguments) {
 }  // namespace
 
 Command lr_find_command() {
-  return {.name = "lr-find",
-          .description = "train a run for a few batches with rising learning rates, and suggest one",
-          .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
-          .add_to = command_with<LrFindArguments>(find, [](CLI::App& app, LrFindArguments& options) {
-            add_sweep_arguments(app, options.sweep);
-            app.add_option("--from", options.test.from, "learning rate of the first batch")
-                ->type_name("LR")
-                ->capture_default_str();
-            app.add_option("--to", options.test.to, "learning rate of the last batch")
-                ->type_name("LR")
-                ->capture_default_str();
-            app.add_option("--steps", options.test.steps, "batches, at least 10")
-                ->type_name("N")
-                ->capture_default_str();
-            add_count(app, "--threads", options.test.threads, "CPU threads; 0: one per core", 0, 4096)
-                ->capture_default_str();
-            app.add_flag("--tensorboard", options.tensorboard,
-                         "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
-            add_logdir_option(app, options.sweep);
-            app.get_option("--logdir")->needs("--tensorboard");
-            add_format_option(app, options.format);
-            add_format_flag(app, "csv", options.format);
-          })};
+  return {
+      .name = "lr-find",
+      .description = "train a run for a few batches with rising learning rates, and suggest one",
+      .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
+      .add_to = command_with<LrFindArguments>(find, [](CLI::App& app, LrFindArguments& options) {
+        add_sweep_arguments(app, options.sweep);
+        add_value(app, "--from LR", options.test.from, "learning rate of the first batch")
+            ->capture_default_str();
+        add_value(app, "--to LR", options.test.to, "learning rate of the last batch")->capture_default_str();
+        add_value(app, "--steps N", options.test.steps, "batches, at least 10")->capture_default_str();
+        add_count(app, "--threads", options.test.threads, "CPU threads; 0: one per core", 0, 4096)
+            ->capture_default_str();
+        app.add_flag("--tensorboard", options.tensorboard,
+                     "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
+        add_logdir_option(app, options.sweep);
+        app.get_option("--logdir")->needs("--tensorboard");
+        add_format_option(app, options.format);
+        add_format_flag(app, "csv", options.format);
+      })};
 }
 
 }  // namespace sweep

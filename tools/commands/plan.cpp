@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <set>
 
@@ -19,9 +17,6 @@
 #include "runmanager/kinds/network/network_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/terminal/live_region.h"
-#include "runmanager/terminal/terminal.h"
-#include "tools/commands.h"
-#include "tools/commands/plan.h"
 #include "tools/commands/run_options.h"
 #include "tools/output.h"
 

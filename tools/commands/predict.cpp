@@ -1,9 +1,7 @@
 // `sweep predict`: classes or numbers for new files, or for the samples of a run's own data.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -13,9 +11,7 @@
 #include "core/data/unlabelled_samples.h"
 #include "runmanager/inference/predictor.h"
 #include "runmanager/inference/run_scores.h"
-#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
-#include "tools/commands.h"
 #include "tools/commands/trained_options.h"
 #include "tools/output.h"
 
@@ -287,11 +283,9 @@ Command predict_command() {
       .missing_argument = "the directory of a run is needed: sweep predict runs/NAME/RUN FILE…",
       .add_to = command_with<PredictOptions>(predict, [](CLI::App& app, PredictOptions& options) {
         add_trained_options(app, options.trained);
-        app.add_option(
-               "files", options.files,
-               "pictures, tables (CSV, TSV) or arrays (.npy, .npz, safetensors, IDX) without targets; or "
-               "folders of such files")
-            ->type_name("FILE");
+        add_value(app, "files FILE", options.files,
+                  "pictures, tables (CSV, TSV) or arrays (.npy, .npz, safetensors, IDX) without targets; or "
+                  "folders of such files");
         auto* dataset =
             app.add_flag("--dataset", options.dataset, "instead of files: samples of the run's own data");
         add_data_option(app, options.trained)->needs(dataset);

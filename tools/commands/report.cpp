@@ -1,11 +1,9 @@
 // `sweep report`: a sweep as one HTML page.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 #include <thread>
 
 #include "core/base/file.h"
@@ -18,7 +16,6 @@
 #include "runmanager/report/report.h"
 #include "runmanager/slurm/slurm_jobs.h"
 #include "runmanager/training/stop_signals.h"
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -95,24 +92,22 @@ int report(const ReportOptions& options) {
 }  // namespace
 
 Command report_command() {
-  return {
-      .name = "report",
-      .description = "write one HTML page: the answer, charts, pictures, tables, provenance",
-      .missing_argument = "a directory is needed: sweep report runs/NAME",
-      .add_to = command_with<ReportOptions>(report, [](CLI::App& app, ReportOptions& options) {
-        app.add_option("directories", options.directories,
-                       "runs/NAME; several are put side by side in one report")
-            ->type_name("DIR")
-            ->required();
-        app.add_option("-o,--output", options.output, "where to; default: report.html in the first directory")
-            ->type_name("FILE");
-        app.add_option("--specs", options.specs,
-                       "also write the charts with their data to this folder, for Vega elsewhere")
-            ->type_name("FOLDER");
-        app.add_flag("--follow", options.follow,
-                     "write the page again as trials end, until the sweep ends or Ctrl-C; in a browser it "
-                     "reloads itself");
-      })};
+  return {.name = "report",
+          .description = "write one HTML page: the answer, charts, pictures, tables, provenance",
+          .missing_argument = "a directory is needed: sweep report runs/NAME",
+          .add_to = command_with<ReportOptions>(report, [](CLI::App& app, ReportOptions& options) {
+            add_value(app, "directories DIR", options.directories,
+                      "runs/NAME; several are put side by side in one report")
+                ->required();
+            add_value(app, "-o,--output FILE", options.output,
+                      "where to; default: report.html in the first directory");
+            add_value(app, "--specs FOLDER", options.specs,
+                      "also write the charts with their data to this folder, for Vega elsewhere");
+            app.add_flag(
+                "--follow", options.follow,
+                "write the page again as trials end, until the sweep ends or Ctrl-C; in a browser it "
+                "reloads itself");
+          })};
 }
 
 }  // namespace sweep

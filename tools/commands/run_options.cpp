@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 
@@ -87,13 +86,11 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
   app.add_flag_callback(
       "--no-retry-failed", [&runner] { runner.retry_failed = false; },
       "leave runs alone that failed in an earlier start");
-  app.add_option("--timeout", runner.timeout, "a run that takes longer has failed; 0: any time")
-      ->type_name("SECONDS")
+  add_value(app, "--timeout SECONDS", runner.timeout, "a run that takes longer has failed; 0: any time")
       ->check(seconds_validator())
       ->capture_default_str();
-  app.add_option("--max-time", runner.max_time,
-                 "stop after this time, with exit code 75: the same command goes on; 0: never")
-      ->type_name("SECONDS")
+  add_value(app, "--max-time SECONDS", runner.max_time,
+            "stop after this time, with exit code 75: the same command goes on; 0: never")
       ->check(seconds_validator())
       ->capture_default_str();
   app.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
@@ -162,15 +159,12 @@ Sweep load_sweep(const SweepArguments& arguments, bool fresh) {
 }
 
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
-  app.add_option("file", arguments.file,
-                 "the sweep file, or the directory of a sweep, runs/NAME; - reads standard input")
-      ->type_name("SWEEP.json")
+  add_value(app, "file SWEEP.json", arguments.file,
+            "the sweep file, or the directory of a sweep, runs/NAME; - reads standard input")
       ->required();
-  app.add_option("overrides", arguments.overrides,
-                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
-      ->type_name("KEY=VALUE");
-  app.add_option("--name", arguments.name, "name of the sweep; default: that of the file or the program")
-      ->type_name("NAME")
+  add_value(app, "overrides KEY=VALUE", arguments.overrides,
+            "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3");
+  add_value(app, "--name NAME", arguments.name, "name of the sweep; default: that of the file or the program")
       ->check([](const std::string& name) {
         return name.empty() ? "want a name with a character at least" : "";
       });
@@ -183,8 +177,8 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
       ->allow_extra_args(false)
       ->transform(CLI::Validator(without_colon, ""));
   LoadOptions& load = arguments.load;
-  app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
-  app.add_option("--seed", load.seed, "seed of every run")->type_name("N");
+  add_value(app, "--epochs N", load.epochs, "epochs of every run");
+  add_value(app, "--seed N", load.seed, "seed of every run");
   // Two options for one value, which has a third state: neither was given, and the file decides.
   app.add_flag_callback(
       "--deterministic", [&load] { load.deterministic = true; },
@@ -201,16 +195,13 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_logdir_option(app, options.sweep);
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   add_training_options(app, runner);
-  app.add_option(
-         "--launcher", options.launcher,
-         "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
-         "local, and for a sweep that was submitted: slurm")
-      ->type_name("local|slurm")
+  add_value(app, "--launcher local|slurm", options.launcher,
+            "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
+            "local, and for a sweep that was submitted: slurm")
       ->check(CLI::IsMember({kLocal, kSlurm}));
-  app.add_option("--slurm", options.sweep.load.slurm,
-                 "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
-                 "cuda.gres=gpu:2")
-      ->type_name("KEY=VALUE")
+  add_value(app, "--slurm KEY=VALUE", options.sweep.load.slurm,
+            "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
+            "cuda.gres=gpu:2")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
@@ -222,15 +213,13 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void add_logdir_option(CLI::App& app, SweepArguments& arguments) {
-  app.add_option("--logdir", arguments.logdir,
-                 "where the sweep's directory is made; default: runs, or where the directory given is")
-      ->type_name("DIR");
+  add_value(app, "--logdir DIR", arguments.logdir,
+            "where the sweep's directory is made; default: runs, or where the directory given is");
 }
 
 void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
-  app.add_option("--jobs", jobs,
-                 "runs at once; auto: one per core. More than one share the cores, so their times are longer")
-      ->type_name("N|auto")
+  add_value(app, "--jobs N|auto", jobs,
+            "runs at once; auto: one per core. More than one share the cores, so their times are longer")
       ->transform(jobs_validator())
       ->default_str("1");
   add_count(app, "--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once", 0,

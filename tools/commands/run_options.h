@@ -1,4 +1,5 @@
-// The options of `sweep run` and `sweep resume`, and the part of them that other commands have as well.
+// The options of `sweep run` and `sweep resume`, the part of them that other commands have as well, and what
+// several of these commands do.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "runmanager/terminal/table.h"
 
 namespace CLI {
 class App;
@@ -46,6 +48,14 @@ struct RunOptions {
   std::string list;      // of a task on a cluster: where the runs are that it trains; empty: all
 };
 
+struct PlanOptions {
+  SweepArguments sweep;
+  RunnerOptions runner;
+  bool pilot = false;       // trains a few batches of each kind of run to predict the time
+  bool is_dry_run = false;  // of the sweep's own command line, whose jobs and threads count later
+  TableFormat format = TableFormat::kText;
+};
+
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
 /// --logdir.
@@ -54,5 +64,24 @@ void add_logdir_option(CLI::App& app, SweepArguments& arguments);
 void add_jobs_options(CLI::App& app, int& jobs, int& threads);
 /// All options of `sweep run` and `sweep resume`.
 void add_run_options(CLI::App& app, RunOptions& options);
+
+/// Prints every run with what becomes of it and what it takes, for `sweep plan` and `sweep run --dry-run`.
+/// Returns an exit code. Throws ConfigError and DataError as the sweep itself would, and IoError.
+int print_plan(const PlanOptions& options);
+
+/// Downloads the known data sets of `sweep` that none of dataset_places() has into the user's cache, and says
+/// so on standard error. Returns the exit code: 0, or 128 + signal. Throws what fetch_dataset() throws.
+int get_missing_datasets(const Sweep& sweep);
+
+/// The first word of a worker's command line. Not one of the commands, since no user types it.
+inline constexpr const char* kWorkerWord = "worker";
+
+/// The environment of a sweep whose runs are trained in workers. /proc/self/exe starts the same program even
+/// if its file was replaced since.
+inline SweepEnvironment environment_with_workers() {
+  SweepEnvironment environment;
+  environment.worker_command = {"/proc/self/exe", kWorkerWord};
+  return environment;
+}
 
 }  // namespace sweep

@@ -1,7 +1,6 @@
 // `sweep schema`: prints the JSON schema of sweep files.
 #include "runmanager/sweepfile/sweep_file.h"
 
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {

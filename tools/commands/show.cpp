@@ -1,9 +1,7 @@
 // `sweep show`: prints the results in the directory of a sweep or a run.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 
 #include "core/base/error.h"
@@ -23,7 +21,6 @@
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/results_table.h"
 #include "runmanager/text/table_text.h"
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -274,9 +271,7 @@ Command show_command() {
       .description = "print the results of a sweep's directory, or of one run's",
       .missing_argument = "a directory is needed: sweep show runs/NAME",
       .add_to = command_with<ShowOptions>(show, [](CLI::App& app, ShowOptions& options) {
-        app.add_option("directory", options.directory, "runs/NAME, or a directory in it")
-            ->type_name("DIR")
-            ->required();
+        add_value(app, "directory DIR", options.directory, "runs/NAME, or a directory in it")->required();
         add_format_option(app, options.format);
         app.add_flag("--verbose", options.verbose, "a line for each skipped run");
         auto* parameters = app.add_flag("--parameters", options.parameters,
@@ -285,23 +280,19 @@ Command show_command() {
                                      "what each setting changes, alone and in pairs, by analysis of "
                                      "variance; and the runs that none beats in both time and metric. Of a "
                                      "search: how important each setting is, by PED-ANOVA");
-        app.add_option(
-               "--sort", options.sort,
-               "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
-            ->type_name("KEY")
+        add_value(
+            app, "--sort KEY", options.sort,
+            "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
             ->excludes(effects);
-        app.add_option("--columns", options.columns,
-                       "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
-            ->type_name("NAME,…")
+        add_value(app, "--columns NAME,…", options.columns,
+                  "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
             ->delimiter(',')
             ->excludes(effects);
         add_count(app, "--top", options.top, "only the first N runs of that order", 1, 1'000'000'000)
             ->excludes(effects);
-        app.add_option(
-               "--metric", options.metric,
-               "of the effects: test_accuracy, loss, epoch_seconds, …; default: the goal of the sweep, or "
-               "what else tells how good a run is")
-            ->type_name("METRIC")
+        add_value(app, "--metric METRIC", options.metric,
+                  "of the effects: test_accuracy, loss, epoch_seconds, …; default: the goal of the sweep, or "
+                  "what else tells how good a run is")
             ->needs(effects);
         effects->excludes(parameters);
       })};

@@ -2,10 +2,8 @@
 // ends.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <optional>
 #include <thread>
 
@@ -16,11 +14,8 @@
 #include "runmanager/inspect/watch.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/slurm/slurm_jobs.h"
-#include "runmanager/terminal/table.h"
-#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
-#include "tools/commands.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -211,8 +206,8 @@ Command status_command() {
       .add_to = command_with<StatusOptions>(
           print_status,
           [](CLI::App& app, StatusOptions& options) {
-            app.add_option("directory", options.directory, "of a sweep, or a log directory; default: runs")
-                ->type_name("DIR");
+            add_value(app, "directory DIR", options.directory,
+                      "of a sweep, or a log directory; default: runs");
             auto* follow = app.add_flag("--follow", options.follow,
                                         "show the live table until the sweep ends or Ctrl-C; of a log "
                                         "directory the one sweep that runs. With --json a line per change");

@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
-
 #include "core/base/printable.h"
+#include "tools/output.h"
 
 namespace sweep {
 
 void add_trained_options(CLI::App& app, TrainedOptions& options) {
-  app.add_option("run", options.run, "runs/NAME/RUN, or runs/NAME if it has one completed run")
-      ->type_name("RUN")
+  add_value(app, "run RUN", options.run, "runs/NAME/RUN, or runs/NAME if it has one completed run")
       ->required();
   app.add_option("--weights", options.weights,
                  "those of the last epoch or of the best one; default: the best if the run kept them")
@@ -19,8 +16,8 @@ void add_trained_options(CLI::App& app, TrainedOptions& options) {
 }
 
 CLI::Option* add_data_option(CLI::App& app, TrainedOptions& options) {
-  return app.add_option("--data", options.data, "where the run's data are now; default: where they were")
-      ->type_name("PATH");
+  return add_value(app, "--data PATH", options.data,
+                   "where the run's data are now; default: where they were");
 }
 
 LoadedRun load_run(const TrainedOptions& options) {
@@ -31,9 +28,8 @@ LoadedRun load_run(const TrainedOptions& options) {
 }
 
 void add_device_option(CLI::App& app, std::string& device) {
-  app.add_option("--device", device,
-                 "cpu, cuda, cuda:N or auto; default: what trained the run, or the CPU if that is missing")
-      ->type_name("DEVICE");
+  add_value(app, "--device DEVICE", device,
+            "cpu, cuda, cuda:N or auto; default: what trained the run, or the CPU if that is missing");
 }
 
 Dataset load_data_with_warning(const RecordedRun& run) {

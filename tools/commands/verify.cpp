@@ -4,13 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "core/base/printable.h"
-#include "tools/commands.h"
-#include "tools/commands/launch.h"
+#include "tools/commands/run_options.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -35,7 +32,7 @@ Command verify_command() {
             options.on_run = [](const VerifiedRun& run) {
               std::cout << printable(verified_text(run)) << std::endl;
             };
-            app.add_option("directory", options.directory, "runs/NAME")->type_name("DIR")->required();
+            add_value(app, "directory DIR", options.directory, "runs/NAME")->required();
             add_count(app, "--runs", options.runs, "N runs, spread over the sweep; 0: all", 0, 100000)
                 ->capture_default_str();
             add_count(app, "--threads", options.threads, "CPU threads, which must not matter; 0: all", 0,
