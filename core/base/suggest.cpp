@@ -30,19 +30,26 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+bool is_beginning(std::string_view beginning, std::string_view word) {
+  constexpr std::size_t kMinLetters = 3;
+  return beginning.size() >= kMinLetters && beginning.size() < word.size() &&
+         lower_case(std::string(word)).starts_with(lower_case(std::string(beginning)));
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates) {
   // A longer text is not a typing mistake, and the comparison is quadratic.
-  constexpr std::size_t kMaxLength = 64, kMinBeginning = 3;
+  constexpr std::size_t kMaxLength = 64;
   if (wrong.size() > kMaxLength) return "";
   std::string best;
   // At most two edits, or a third of a longer name.
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const bool is_beginning = wrong.size() >= kMinBeginning && candidate.size() > wrong.size() &&
-                              lower_case(candidate).starts_with(lower_case(std::string(wrong)));
-    const std::size_t distance = is_beginning ? 1 : edit_distance(wrong, candidate);
+    std::size_t distance = edit_distance(wrong, candidate);
+    // The beginning of a name is most likely that name, and one with more behind it possibly.
+    if (is_beginning(wrong, candidate)) distance = 1;
+    if (is_beginning(candidate, wrong)) distance = std::min<std::size_t>(distance, 2);
     // A name in which every letter has to be replaced is not similar.
     if (distance < best_distance && distance < std::max(wrong.size(), candidate.size())) {
       best = candidate;

@@ -45,17 +45,20 @@ std::size_t place_of(const std::vector<std::string>& names, const std::string& n
 }
 
 void check_header(const std::vector<std::string>& header, const std::string& file) {
+  const auto is_number = [](const std::string& name) {
+    return !name.empty() && name.find_first_not_of("0123456789+-.eE") == std::string::npos;
+  };
+  const std::ptrdiff_t unnamed = header.front().empty() ? 1 : 0;
+  if (std::all_of(header.begin() + unnamed, header.end(), is_number))
+    refuse(file, "line 1 holds numbers; expected a header, the names of the columns");
   std::set<std::string> seen;
-  bool all_numbers = true;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!is_utf8(header[i]))
       refuse(file, "the name of column {} is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"",
              i + 1);
     if (header[i].empty() && i > 0) refuse(file, "column {} has no name", i + 1);
-    if (!seen.insert(header[i]).second) refuse(file, "two columns are called \"{}\"", header[i]);
-    all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
+    if (!seen.insert(header[i]).second) refuse(file, "line 1: two columns are called \"{}\"", header[i]);
   }
-  if (all_numbers) refuse(file, "line 1 holds numbers; expected a header, the names of the columns");
 }
 
 DataPart split_part(std::string_view field, const RowPlace& place) {
@@ -169,7 +172,7 @@ class Table {
     else
       refuse(first_file_,
              "has no column \"label\", \"class\" or \"target\"; name the column of classes by \"label\" or "
-             "those of numbers by \"target\". Columns: {}",
+             "those of numbers by \"target\". Columns, by line 1: {}",
              listed_names(header_, 20));
   }
 

@@ -54,6 +54,8 @@ TEST(NearestName, FindsWhatATypingMistakeMeant) {
   EXPECT_EQ(nearest_name("Num", kNames), "num_workers");
   EXPECT_EQ(nearest_name("batch", std::vector<std::string>{"catch", "batch_size"}), "catch")
       << "as near, and earlier";
+  EXPECT_EQ(nearest_name("shuffle_each_epoch", kNames), "shuffle");
+  EXPECT_EQ(nearest_name("shuffles2", std::vector<std::string>{"shuffle", "shuffles"}), "shuffles");
 }
 
 TEST(NearestName, SaysNothingWhereNothingIsNear) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/image_folder/image_folder.h"
 #include "core/data/readers/images/image_file.h"
@@ -122,7 +123,9 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
   std::vector<ImageEntry> entries;
   for (const std::string& folder : folders) {
     const auto found = std::find(class_names.begin(), class_names.end(), folder);
-    if (found == class_names.end()) refuse(path / folder, "there is no such class in the training images");
+    if (found == class_names.end())
+      refuse(path / folder, "there is no such class in the training images{}",
+             did_you_mean(nearest_name(folder, class_names)));
     if (!is_utf8(folder)) refuse(path / folder, "the folder's name is not UTF-8");
     const std::size_t before = entries.size();
     const std::size_t skipped_before = skipped.size();
