@@ -12,7 +12,9 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/sweepfile/key_path.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_document.h"
 
@@ -133,6 +135,14 @@ void read_without_mark(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) option->transform(CLI::Validator(remove_mark, ""));
 }
 
+// Returns the key of sweep files that somebody gives as other programs want it: "--batch-size" is batch_size.
+std::string meant_key(std::string option) {
+  std::ranges::replace(option, '-', '_');
+  const std::string key = our_name(option.substr(std::min(option.find_first_not_of('_'), option.size())));
+  const std::vector<std::string> keys = sweepable_keys();
+  return std::ranges::find(keys, key) != keys.end() ? key : "";
+}
+
 // CLI11 reports an unknown option only as unexpected, so they are checked first. What follows an option may
 // be its value, "-x" as well.
 void check_options(const CLI::App& command, const std::vector<std::string>& words, bool has_command) {
@@ -146,8 +156,9 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
     if (!is_long && !is_short) continue;
     const std::string option = words[i].substr(0, is_long ? words[i].find('=') : 2);
     if (command.get_option_no_throw(option) != nullptr) continue;  // Also one that is not for people.
+    const std::string key = command.get_option_no_throw("overrides") != nullptr ? meant_key(option) : "";
     throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "),
-                                  suggestion(option, known)));
+                                  key.empty() ? suggestion(option, known) : did_you_mean(key + "=VALUE")));
   }
 }
 

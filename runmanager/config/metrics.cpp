@@ -189,6 +189,13 @@ std::string nearest_key(std::string_view asked, const std::vector<std::string>& 
   return near.empty() ? "" : keys[static_cast<std::size_t>(found - titles.begin())];
 }
 
+std::string near_tag(std::string_view asked) {
+  std::vector<std::string> keys;
+  for (const Metric* metric : watchable_metrics()) keys.emplace_back(metric->key);
+  const Metric* metric = find_metric(nearest_key(asked, keys));
+  return metric == nullptr ? "" : std::string(metric->tag);
+}
+
 std::string human_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
   if (seconds < 0.5e-6) return "0 ms";

@@ -73,6 +73,8 @@ inline double shown(double value) { return std::isnan(value) ? std::abs(value) :
 /// Returns the one of `keys`, keys of metrics or other names, that is most similar to `asked` (such as
 /// "val_acc"), also by its title. "" if none is near.
 std::string nearest_key(std::string_view asked, const std::vector<std::string>& keys);
+/// Returns the one of watchable_tags() whose metric has a key or a title like `asked`; "" if none is near.
+std::string near_tag(std::string_view asked);
 
 /// Four decimals, "0.9123"; of numbers that are very small or very large four digits, "9.123e-05"; none of
 /// whole numbers from 10 on, "1133", which count something.

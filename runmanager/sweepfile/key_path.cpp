@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/network/layers.h"
 #include "core/network/optimizer.h"
@@ -14,23 +15,6 @@ namespace sweep {
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
-  for (const NamedType& type : types) {
-    if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
-  }
-  return std::nullopt;
-}
-
-// The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
-// "parallel"'s "pipeline", any of "metrics".
-std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
-  if (!whole.types.empty()) return parts.size() == 1 ? argument_setting(whole.types, parts[0]) : std::nullopt;
-  const bool is_map = whole.shape == SettingShape::kMap;
-  const Setting* part = is_map ? &whole.elements->item : find_setting(whole.table(), parts[0]);
-  if (part == nullptr) return std::nullopt;
-  return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
-}
 
 bool is_optimizer_argument(std::string_view name) {
   return argument_setting(optimizer_types(), name).has_value();
@@ -44,20 +28,6 @@ bool is_layer_argument(const KeyPath& path) {
     if (path[i] != "layers" && path[i] != "shortcut") return false;
   }
   return true;
-}
-
-// Returns every key that an axis can have, for suggestions.
-std::vector<std::string> sweepable_keys() {
-  std::vector<std::string> keys;
-  for (const Setting& setting : top_level_settings()) {
-    if (setting.sweepable && setting.is_shown) keys.push_back(setting.name);
-  }
-  for (const NamedType& type : optimizer_types()) {
-    for (const ArgumentType& argument : type.arguments) {
-      if (std::ranges::find(keys, argument.name) == keys.end()) keys.push_back(argument.name);
-    }
-  }
-  return keys;
 }
 
 // The index of the element that `part` names; nothing if there is none. Names come first: a layer without one
@@ -99,6 +69,19 @@ bool make_object(JsonDocument& root, Json& value, const KeyPath& path) {
 
 }  // namespace
 
+std::vector<std::string> sweepable_keys() {
+  std::vector<std::string> keys;
+  for (const Setting& setting : top_level_settings()) {
+    if (setting.sweepable && setting.is_shown) keys.push_back(setting.name);
+  }
+  for (const NamedType& type : optimizer_types()) {
+    for (const ArgumentType& argument : type.arguments) {
+      if (std::ranges::find(keys, argument.name) == keys.end()) keys.push_back(argument.name);
+    }
+  }
+  return keys;
+}
+
 KeyPath key_path(std::string_view key) {
   const std::vector<std::string_view> parts = split(key, '.');
   return {parts.begin(), parts.end()};
@@ -139,9 +122,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
-  for (const Setting& top : top_level_settings()) {
-    if (part_setting(top, std::span(&key, 1))) hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
-  }
+  if (const std::string whole = whole_of(key); !whole.empty()) hint = did_you_mean(whole + "." + key);
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
   problems.add(place,

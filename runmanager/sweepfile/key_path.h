@@ -15,6 +15,9 @@ namespace sweep {
 
 struct LoadOptions;
 
+/// Returns every key without dots that an axis can have, for suggestions.
+std::vector<std::string> sweepable_keys();
+
 /// Splits "optimizer.momentum" at its dots.
 KeyPath key_path(std::string_view key);
 

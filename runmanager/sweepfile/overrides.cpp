@@ -201,6 +201,8 @@ void apply(JsonDocument& root, const Override& override, std::vector<Assignment>
   std::string problem = "this cannot be given on the command line, only in the file";
   if (simple)
     problem = fmt::format("want one value: {}", allowed_text(*setting));
+  else if (override.path.size() > 1)
+    problem = fmt::format("{} cannot be swept, want one value", in_quotes(key));
   else if (setting->has_parts && override.path.size() == 1)
     problem = fmt::format("want a value of one of its keys: {}.KEY=VALUE", key);
   if (is_command_file(root)) problem += fmt::format("; a parameter of this name is params.{}", key);

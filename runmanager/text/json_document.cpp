@@ -19,33 +19,30 @@ namespace {
 constexpr std::size_t kMaxMessages = 20;  // What fits on a screen; the rest is counted.
 
 // Names that other programs use for our keys and that edit distance does not find.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kSynonyms = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kSynonyms = {{
     {"learning_rate", "lr"},
     {"learningrate", "lr"},
-    {"lrs", "lr"},
     {"workers", "num_workers"},
     {"model", "network"},
-    {"net", "network"},
-    {"data", "dataset"},
     {"grid", "params"},
     {"parameters", "params"},
+    {"hyperparameters", "params"},
     {"axes", "params"},
-    {"optim", "optimizer"},
     {"criterion", "loss"},
     {"random_seed", "seed"},
-    {"repeat", "repeats"},
     {"num_epochs", "epochs"},
+    {"max_epochs", "epochs"},
+    {"lr_scheduler", "schedule"},
+    {"early_stopping", "stop"},
     {"filters", "out_channels"},
     {"units", "out_features"},
-    {"beta", "betas"},
+    {"rate", "p"},
+    {"weight", "class_weights"},
+    {"image_size", "resize"},
+    {"transform", "augment"},
+    {"monitor", "metric"},
+    {"direction", "mode"},
 }};
-
-std::string nearest_or_synonym(std::string_view wrong, std::span<const std::string> candidates) {
-  for (const auto& [word, name] : kSynonyms) {
-    if (word == wrong && std::ranges::find(candidates, name) != candidates.end()) return std::string(name);
-  }
-  return nearest_name(wrong, candidates);
-}
 
 }  // namespace
 
@@ -216,8 +213,15 @@ std::string describe(const JsonView& value) {
   return value.text().empty() ? "an empty string" : in_quotes(value.text());
 }
 
+std::string our_name(std::string_view word) {
+  const auto* const known = std::ranges::find(kSynonyms, word, [](const auto& pair) { return pair.first; });
+  return std::string(known == kSynonyms.end() ? word : known->second);
+}
+
 std::string suggestion(std::string_view wrong, std::span<const std::string> candidates) {
-  return did_you_mean(nearest_or_synonym(wrong, candidates));
+  const std::string name = our_name(wrong);
+  const bool is_known = std::ranges::find(candidates, name) != candidates.end();
+  return did_you_mean(is_known ? name : nearest_name(wrong, candidates));
 }
 
 void Problems::insert(const std::string& source, std::size_t offset, std::string message) {
@@ -235,11 +239,13 @@ void Problems::add_value(const JsonView& value, std::string_view allowed, std::s
   add(value, fmt::format("got {}, want {}{}", describe(value), allowed, did_you_mean(nearest)));
 }
 
-void Problems::add_unknown_key(const JsonView& value, std::span<const std::string> allowed) {
+void Problems::add_unknown_key(const JsonView& value, std::span<const std::string> allowed,
+                               const std::string& elsewhere) {
   const std::string names =
       allowed.empty() ? "nothing is allowed here" : fmt::format("allowed: {}", fmt::join(allowed, ", "));
-  add(value.key_place(),
-      fmt::format("unknown key {}, {}{}", in_quotes(value.key()), names, suggestion(value.key(), allowed)));
+  const std::string suggested = suggestion(value.key(), allowed);
+  add(value.key_place(), fmt::format("unknown key {}, {}{}", in_quotes(value.key()), names,
+                                     suggested.empty() ? elsewhere : suggested));
 }
 
 void Problems::add_message(std::string message) { insert("", entries_.size(), std::move(message)); }

@@ -152,8 +152,10 @@ class Problems {
   void add(const JsonView& value, std::string_view text) { add(value.place(), text); }
   /// "PLACE: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
   void add_value(const JsonView& value, std::string_view allowed, std::string_view nearest = {});
-  /// A value whose key is none of `allowed`; names them all, and the nearest.
-  void add_unknown_key(const JsonView& value, std::span<const std::string> allowed);
+  /// A value whose key is none of `allowed`; names them all, and the nearest. If none is near, `elsewhere`
+  /// ends the message.
+  void add_unknown_key(const JsonView& value, std::span<const std::string> allowed,
+                       const std::string& elsewhere = "");
   /// A whole message, which starts with its location.
   void add_message(std::string message);
 
@@ -177,6 +179,8 @@ class Problems {
   std::set<std::string> seen_;
 };
 
+/// The name of a key that other programs call `word`: "lr" for "learning_rate"; `word` for others.
+std::string our_name(std::string_view word);
 /// Returns ", did you mean "lr"?", or "" if no candidate is near. Knows what other programs call a key.
 std::string suggestion(std::string_view wrong, std::span<const std::string> candidates);
 

@@ -83,7 +83,7 @@ bool check_device_name(const JsonView& node, Problems& problems) {
           node.text() == "gpu" ? "cuda" : nearest_name(node.text().substr(0, node.text().find(':')), names);
     }
   }
-  problems.add_value(node, kDevices, nearest);
+  problems.add_value(node, kDevices + hint_of_values(node), nearest);
   return false;
 }
 

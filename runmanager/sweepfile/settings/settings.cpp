@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/suggest.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 
 namespace sweep {
@@ -31,6 +32,34 @@ bool is_list_kind(ArgumentKind kind) {
          kind == ArgumentKind::kNumberList;
 }
 
+// ", did you mean 5?" for the text "5", if that is a value of the type.
+std::string unquoted(const JsonView& node, const ArgumentType& type) {
+  if (!node->is_string()) return "";
+  const std::string literals[] = {"true", "false"};
+  const bool is_boolean = type.kind == ArgumentKind::kBoolean;
+  const std::string meant = is_boolean ? nearest_name(node.text(), literals) : node.text();
+  const std::optional<ArgumentValue> value = argument_value(Json::parse(meant, nullptr, false));
+  return value && checked_value(type, *value) ? fmt::format(", did you mean {}?", meant) : "";
+}
+
+// For a key of a network's file that is in the wrong object: "lr" in "optimizer", "batch_size" in "dataset".
+std::string hint_of_top(const std::string& word) {
+  const std::string name = our_name(word);
+  const bool is_of_top = find_setting(top_level_settings(), name) != nullptr;
+  return is_of_top ? fmt::format("; {} belongs at the top of the file", in_quotes(name)) : "";
+}
+
+// The same, also for parts of keys: "momentum", which belongs in "optimizer". Nothing if the file is a
+// program's, or if `object` was taken out of its file.
+std::string hint_of_place(const JsonView& object, std::span<const Setting> settings,
+                          const std::string& word) {
+  const bool is_file = settings.data() == top_level_settings().data();
+  if (is_command_file(object.document()) || (object.path().empty() && !is_file)) return "";
+  if (const std::string hint = hint_of_top(word); !hint.empty()) return hint;
+  const std::string whole = whole_of(our_name(word));
+  return whole.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(our_name(word)), in_quotes(whole));
+}
+
 // `allowed`: what messages say instead of what the type does; may be empty.
 std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentType& type, bool sweepable,
                                          Problems& problems, std::string allowed = "") {
@@ -38,18 +67,29 @@ std::optional<ArgumentValue> read_simple(const JsonView& node, const ArgumentTyp
   std::optional<ArgumentValue> result = value ? checked_value(type, *value) : std::nullopt;
   if (result) return result;
   if (allowed.empty()) allowed = allowed_text(type, value ? &*value : nullptr);
-  if (node->is_array() && !is_list_kind(type.kind) && sweepable)
-    allowed += "; a list of values to try belongs in \"params\"";
+  if (!is_list_kind(type.kind) && sweepable) allowed += hint_of_values(node);
   if (type.kind == ArgumentKind::kChoice && node->is_string()) {
-    problems.add_value(node, allowed, nearest_name(node.text(), type.choices));
-  } else if (type.kind == ArgumentKind::kBoolean && node->is_string()) {
-    const std::string literals[] = {"true", "false"};
-    problems.add(node, fmt::format("got {}, want {} without quotes{}", describe(node), allowed,
-                                   suggestion(node.text(), literals)));
+    const std::string name = nearest_name(node.text(), type.choices);
+    problems.add_value(node, allowed, name.empty() && type.name == "metric" ? near_tag(node.text()) : name);
   } else {
-    problems.add_value(node, allowed);
+    problems.add(node, fmt::format("got {}, want {}{}", describe(node), allowed, unquoted(node, type)));
   }
   return result;
+}
+
+// What is meant by an argument that a type does not have. `names`: what it has.
+std::string hint_of_argument(const JsonView& object, const JsonView& member, bool is_layer,
+                             std::vector<std::string> names) {
+  const std::string& key = member.key();
+  if (is_layer && (key.starts_with("in_") || key.starts_with("input_") || key == "num_features"))
+    return "; input sizes are inferred";
+  std::erase_if(names, [&](const std::string& name) { return static_cast<bool>(object.find(name)); });
+  std::string hint = suggestion(key, names);
+  if (hint.empty() && !is_layer) hint = hint_of_top(key);
+  const KeyPath path = member.place().path;
+  const bool is_axis = !path.empty() && (path.front() == "params" || path.front() == "grids");
+  if (hint.empty() && !is_layer && is_axis) hint = "; \"when\" limits an axis to runs that have it";
+  return hint;
 }
 
 // A list or an object, element by element; null if anything is wrong.
@@ -101,9 +141,36 @@ Json complete_keys(const Setting& row, const Given& given) {
 
 }  // namespace
 
+std::string hint_of_values(const JsonView& node) {
+  const bool may_be_axis = node->is_array() || node->is_object();
+  return may_be_axis ? "; values to try belong in \"params\"" : "";
+}
+
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name) {
   const auto found = std::ranges::find(settings, name, &Setting::name);
   return found == settings.end() ? nullptr : &*found;
+}
+
+std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
+  for (const NamedType& type : types) {
+    if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
+  }
+  return std::nullopt;
+}
+
+std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
+  if (!whole.types.empty()) return parts.size() == 1 ? argument_setting(whole.types, parts[0]) : std::nullopt;
+  const bool is_map = whole.shape == SettingShape::kMap;
+  const Setting* part = is_map ? &whole.elements->item : find_setting(whole.table(), parts[0]);
+  if (part == nullptr) return std::nullopt;
+  return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
+}
+
+std::string whole_of(const std::string& key) {
+  for (const Setting& top : top_level_settings()) {
+    if (part_setting(top, std::span(&key, 1))) return top.name;
+  }
+  return "";
 }
 
 bool takes_list(const Setting& setting) {
@@ -142,7 +209,8 @@ void check_keys(const JsonView& object, std::span<const Setting> settings, Probl
   if (!object->is_object()) return;
   for (const JsonView& member : object.children()) {
     if (find_setting(settings, member.key()) == nullptr)
-      problems.add_unknown_key(member, setting_names(settings));
+      problems.add_unknown_key(member, setting_names(settings),
+                               hint_of_place(object, settings, member.key()));
   }
 }
 
@@ -185,20 +253,22 @@ Json complete_object(const JsonView& object, std::span<const Setting> settings, 
 
 void complete_arguments(const JsonView& object, const NamedType& type,
                         std::span<const std::string> reserved_keys, Json& json, Problems& problems) {
+  const bool is_layer = std::ranges::find(reserved_keys, "type") != reserved_keys.end();
   std::vector<std::string> names;
+  // Without a name, the arguments are those of a type that may not be meant.
+  if (!is_layer && !object.find("name")) names.emplace_back("name");
   for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
   for (const std::string& key : reserved_keys) {
     if (key != "name" && key != "type") names.push_back(key);
   }
   for (const JsonView& member : object.children()) {
-    if (std::ranges::find(reserved_keys, member.key()) != reserved_keys.end() ||
-        find_argument(type, member.key()) != nullptr)
-      continue;
-    problems.add(
-        member.key_place(),
-        fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key()),
-                    names.empty() ? "it takes none" : fmt::format("allowed: {}", fmt::join(names, ", ")),
-                    suggestion(member.key(), names)));
+    if (std::ranges::find(reserved_keys, member.key()) == reserved_keys.end() &&
+        find_argument(type, member.key()) == nullptr)
+      problems.add(
+          member.key_place(),
+          fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key()),
+                      names.empty() ? "it takes none" : fmt::format("allowed: {}", fmt::join(names, ", ")),
+                      hint_of_argument(object, member, is_layer, names)));
   }
   for (const ArgumentType& argument : type.arguments) {
     if (const JsonView given = object.find(argument.name)) {
@@ -217,7 +287,8 @@ Json complete_named(const JsonView& node, std::span<const NamedType> types,
                     std::span<const std::string> reserved_keys, Problems& problems) {
   const std::vector<std::string> names = type_names(types);
   if (node && !node->is_string() && !node->is_object()) {
-    problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
+    problems.add_value(
+        node, listed(names) + ", or an object with that \"name\" and arguments" + hint_of_values(node));
     return nullptr;
   }
   const JsonView name = node->is_string() ? node : node.find("name");

@@ -144,11 +144,25 @@ nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems
 /// Returns the setting called `name`, or nullptr.
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
 
+/// The row of an argument that some of `types` have, or nothing.
+std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name);
+
+/// The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
+/// "parallel"'s "pipeline", any of "metrics". Nothing if there is none.
+std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts);
+
+/// The key at the top of a network's file that has a part of this name: "optimizer" for "momentum"; "" if
+/// none.
+std::string whole_of(const std::string& key);
+
 /// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
 bool takes_list(const Setting& setting);
 
 /// The value if nothing is given; null if there is no default.
 nlohmann::ordered_json default_of(const ArgumentType& setting);
+
+/// What ends the message about a wrong value that looks like those of an axis.
+std::string hint_of_values(const JsonView& node);
 
 /// Returns what the value may be, for messages: "an integer >= 1".
 std::string allowed_text(const Setting& setting);
