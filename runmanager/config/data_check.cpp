@@ -75,10 +75,13 @@ void check_network(const RunConfig& run, const DataSizes& sizes, const RunProble
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
     const LossOptions& loss = run.loss;
     const std::size_t least = least_outputs(loss.kind, sizes.classes);
+    // A single one is most likely meant for numbers, of which each is a class now.
+    const char* const meant = least < sizes.classes ? ", or a single one"
+                              : outputs == 1        ? "; numbers to predict are named by \"target\""
+                                                    : "";
     if (outputs < sizes.classes && outputs != least)
-      problems.add(last,
-                   fmt::format("the network ends with {} outputs, want at least {}, one per class{}", outputs,
-                               sizes.classes, least < sizes.classes ? ", or a single one" : ""));
+      problems.add(last, fmt::format("the network ends with {} outputs, want at least {}, one per class{}",
+                                     outputs, sizes.classes, meant));
     if (sizes.numbers > 0 && outputs != sizes.numbers)
       problems.add(last, fmt::format("the network ends with {} outputs, want {}, one per target", outputs,
                                      sizes.numbers));
@@ -175,7 +178,8 @@ bool may_have_short_batches(const RunConfig& run, const RunProblems& problems) {
 
 void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
   if (sizes.train == 0)
-    problems.add("dataset.validation", "this leaves nothing to train on");
+    problems.add("dataset.validation",
+                 fmt::format("this leaves nothing to train on, of {} samples", sizes.validation));
   else if (run.batch_size > sizes.train && !may_have_short_batches(run, problems))
     problems.add("batch_size", fmt::format("got {}, want at most {}, the number of training samples",
                                            run.batch_size, sizes.train));
