@@ -69,22 +69,28 @@ Json digests_of(const std::vector<std::string>& patterns) {
 std::optional<std::string> problem_of(const CommandSpec& spec) {
   const fs::path program = spec.words[0];
   std::vector<std::string_view> folders = {spec.cwd.native()};
-  if (program.string().find('/') == std::string::npos) {
+  const bool is_name = program.string().find('/') == std::string::npos;
+  if (is_name) {
     const char* const path = std::getenv("PATH");
     folders = split(path != nullptr ? path : "/bin:/usr/bin", ':');
   } else if (spec.cwd == kRunCwd) {
     return std::nullopt;  // It may be made by then.
   }
   bool is_file = false;
+  std::error_code error;
   for (const fs::path folder : folders) {
-    std::error_code error;
     if (!fs::is_regular_file(folder / program, error)) continue;
     if (::access((folder / program).c_str(), X_OK) == 0) return std::nullopt;
     is_file = true;
   }
-  return is_file ? "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
-                   "train.py"
-                 : "is no program, neither a path nor in PATH";
+  if (is_file)
+    return "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
+           "train.py";
+  const bool is_here = is_name && spec.cwd != kRunCwd && fs::is_regular_file(spec.cwd / program, error);
+  return std::string("is no program, neither a path nor in PATH") +
+         (is_here ? "; a file here is ./train.py, or its interpreter goes first: python3 train.py"
+          : program.string().find(' ') != std::string::npos ? "; give its words apart, or \"shell\": true"
+                                                            : "");
 }
 
 // The commit of the directory, and whether files differ from it; null outside of git.
@@ -136,7 +142,9 @@ void CommandKind::check(const Sweep& sweep) {
   std::error_code error;
   if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))
     throw ConfigError(fmt::format("cwd: {} is no directory", spec.cwd.string()));
-  if (spec.shell || spec.words[0].find('{') != std::string::npos) return;
+  // Which program a parameter chooses is seen when it starts; a whole command in quotes is no program's name.
+  const bool is_whole = spec.words.size() == 1 && spec.words[0].find(' ') != std::string::npos;
+  if (spec.shell || (spec.words[0].find('{') != std::string::npos && !is_whole)) return;
   if (const auto problem = problem_of(spec))
     throw ConfigError(fmt::format("command: {} {}", spec.words[0], *problem));
 }

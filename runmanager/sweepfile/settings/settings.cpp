@@ -57,6 +57,8 @@ std::string hint_of_place(const JsonView& object, std::span<const Setting> setti
   if (is_command_file(object.document()) || (object.path().empty() && !is_file)) return "";
   if (const std::string hint = hint_of_top(word); !hint.empty()) return hint;
   const std::string whole = whole_of(our_name(word));
+  const std::string of_programs[] = {"command"};
+  if (whole.empty() && is_file) return suggestion(word, of_programs);
   return whole.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(our_name(word)), in_quotes(whole));
 }
 

@@ -61,6 +61,10 @@ class CommandTest(ProgramRuns):
         done = self.sweep("lr=1,2", "--", "no-such-program", code=2)
         self.assertIn("no-such-program is no program", done.stderr)
         self.assertIn("./train.py may not be executed", self.sweep("lr=1,2", "--", "./train.py", code=2).stderr)
+        self.assertIn("train.py is no program, neither a path nor in PATH; a file here is ./train.py",
+                      self.sweep("lr=1,2", "--", "train.py", code=2).stderr)
+        self.assertIn("train.py {lr} is no program, neither a path nor in PATH; give its words apart",
+                      self.sweep("lr=1,2", "--", "python3 train.py {lr}", code=2).stderr)
 
     def test_a_metric_that_never_comes_is_told(self):
         keys = {"command": ["sh", "-c", "echo acc=1"], "metrics": {"acc": "acc=([0-9]+)"}, "params": {"x": {"uniform": [0, 1]}}}
