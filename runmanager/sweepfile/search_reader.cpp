@@ -220,6 +220,10 @@ void check_ranges(const Space& space, Problems& problems) {
   for (const Axis& axis : space.grids().at(0).axes) {
     const std::optional<Setting> setting = setting_at(axis.path);
     if (!axis.range || !setting) continue;
+    if (setting->kind == ArgumentKind::kInteger && !has_integers(axis.range->kind)) {
+      problems.add(axis.place, "a range of numbers with fractions, want int_uniform or log_int_uniform");
+      continue;
+    }
     for (const double end : {axis.range->low, axis.range->high})
       check_value(axis.value_at(end), *setting, problems);
   }
