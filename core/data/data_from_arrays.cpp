@@ -270,11 +270,11 @@ FoundArrays find_arrays(DataArrays& data, const DatasetSpec& spec, const std::st
   const ArrayPair& train = found.parts[kTrainPart];
   if (train.samples == nullptr || train.targets == nullptr) {
     const bool samples = train.samples == nullptr;
-    refuse(name, "has no array of {}, called {}; there are: {}", samples ? "samples" : "targets",
+    refuse(name, "has no array of {}, called {}; there are: {}{}", samples ? "samples" : "targets",
            samples          ? "\"features\", \"x\" or \"x_train\""
            : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
                             : quoted_name(wanted),
-           names_of(data.arrays));
+           names_of(data.arrays), samples ? "" : "; name one by \"label\" or \"target\"");
   }
   return found;
 }

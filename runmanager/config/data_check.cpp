@@ -200,8 +200,10 @@ void check_samples(const RunConfig& run, const DataSizes& sizes, const RunProble
                    fmt::format("got {} pixels, want at most {}, the side of the images", step.amount, side));
   }
   if (sizes.numbers > 0 && !accepts_regression(run.loss.kind))
-    problems.add("loss", fmt::format("got {}{}, but the targets are numbers, want {}", type_of(run.loss).name,
-                                     problems.is_given("loss") ? "" : " (the default)", losses_of_numbers()));
+    problems.add("loss",
+                 fmt::format("got {}{}, but the targets are numbers, want {}{}", type_of(run.loss).name,
+                             problems.is_given("loss") ? "" : " (the default)", losses_of_numbers(),
+                             sizes.numbers > 1 ? "; classes are one integer per sample" : ""));
 }
 
 // What the check of a network depends on.

@@ -35,7 +35,8 @@ Command import_command() {
             add_value(app, "--name NAME", options.name, "of the sweep; default: that of DIR");
             add_value(app, "--logdir DIR", options.logdir, "where its directory is made; default: runs");
             app.footer(
-                "Parameters are those of the hparams plugin, of hparams.yaml or config.yaml, or of names such as\n"
+                "Parameters are those of the hparams plugin, of hparams.yaml or config.yaml, or of names "
+                "such as\n"
                 "\"lr=0.1 batch_size=100\". Nothing in DIR is changed.\n"
                 "Exit codes: 0 done, 2 no events there or the sweep is there already, 3 cannot be written.");
           })};

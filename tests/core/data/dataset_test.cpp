@@ -201,9 +201,9 @@ TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
   EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
               EndsWith("directory; did you mean \"fashion-mnist\"?"));
   wanted.path = directory_.path() / "train-images-idx3-ubyte";
-  EXPECT_THAT(
-      message_of<DataError>([&] { load_dataset(wanted); }),
-      EndsWith("has no array of targets, called \"labels\", \"y\" or \"y_train\"; there are: \"images\""));
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
+              EndsWith("has no array of targets, called \"labels\", \"y\" or \"y_train\"; there are: "
+                       "\"images\"; name one by \"label\" or \"target\""));
 }
 
 TEST_F(LoadDataset, LooksIntoSweepDataThenIntoTheCache) {
