@@ -93,8 +93,11 @@ Dataset loaded(const DatasetSpec& spec, const SampleFormat* trained) {
     source = find_dataset(spec.name, wanted);
   } else if (fs::status(source, error).type() == fs::file_type::not_found &&
              source.string().find_first_of("*?[") == std::string::npos) {
+    const std::string path = source.string();
+    const bool is_of_shell = path.find("~/") != std::string::npos || path.find('$') != std::string::npos;
     refuse(source, "no data set there: no such file or directory{}",
-           did_you_mean(nearest_name(source.string(), known_dataset_names()), "; did"));
+           is_of_shell ? "; ~ and $ are not replaced in a path"
+                       : did_you_mean(nearest_name(path, known_dataset_names()), "; did"));
   }
   const std::string name = source.string();
   const std::vector<fs::path> paths = expand_source(name);

@@ -53,8 +53,7 @@ void check_dataset_name(const JsonView& node, bool has_path, const ReadContext& 
   if (node->is_string()) {
     if (has_path ? !node.text().empty() : is_known_dataset(node.text(), context.data_directory)) return;
   }
-  problems.add_value(node,
-                     listed(known_dataset_names()) + ", or an object with \"name\" and \"path\" for another",
+  problems.add_value(node, listed(known_dataset_names()) + ", or an object with a \"path\" for another",
                      node->is_string() ? nearest_name(node.text(), known_dataset_names()) : "");
 }
 

@@ -200,6 +200,9 @@ TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
   wanted.path = "fashion-mnst";
   EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
               EndsWith("directory; did you mean \"fashion-mnist\"?"));
+  wanted.path = "~/data";
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
+              EndsWith("no such file or directory; ~ and $ are not replaced in a path"));
   wanted.path = directory_.path() / "train-images-idx3-ubyte";
   EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
               EndsWith("has no array of targets, called \"labels\", \"y\" or \"y_train\"; there are: "
