@@ -9,8 +9,8 @@ namespace sweep {
 
 /// Returns the candidate with the smallest edit distance (insert, delete, replace, swap of neighbours) to
 /// `wrong`, ignoring case, or "" if none is similar enough. One that begins with `wrong`, if that has three
-/// letters or more, counts as one edit; one that `wrong` begins with as at most two. The first of equally near
-/// candidates wins.
+/// letters or more, counts as one edit; one that `wrong` begins with as at most two. The first of equally
+/// near candidates wins.
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates);
 
 /// ", did you mean "NEAREST"?", which `before` begins; "" if `nearest` is "".
