@@ -37,9 +37,10 @@ std::string unquoted(const JsonView& node, const ArgumentType& type) {
   if (!node->is_string()) return "";
   const std::string literals[] = {"true", "false"};
   const bool is_boolean = type.kind == ArgumentKind::kBoolean;
-  const std::string meant = is_boolean ? nearest_name(node.text(), literals) : node.text();
-  const std::optional<ArgumentValue> value = argument_value(Json::parse(meant, nullptr, false));
-  return value && checked_value(type, *value) ? fmt::format(", did you mean {}?", meant) : "";
+  const Json meant = Json::parse(is_boolean ? nearest_name(node.text(), literals) : node.text(), nullptr,
+                                 /*allow_exceptions=*/false);
+  const std::optional<ArgumentValue> value = argument_value(meant);
+  return value && checked_value(type, *value) ? fmt::format(", did you mean {}?", meant.dump()) : "";
 }
 
 // For a key of a network's file that is in the wrong object: "lr" in "optimizer", "batch_size" in "dataset".
