@@ -82,15 +82,18 @@ SeriesEpochs epochs_of(const ReportData& data, const CurveSeries& series) {
   return epochs;
 }
 
-// Adds the value of the series, or its mean and the mean less and plus the deviation, unless a run has none.
+// Whether all of them have a number of the metric.
+bool is_measured(const std::vector<const EpochRecord*>& epochs, const Metric& metric) {
+  return std::ranges::all_of(epochs, [&metric](const EpochRecord* epoch) {
+    return std::isfinite((*epoch)[metric].value_or(std::nan("")));
+  });
+}
+
+// Adds the value of the series, or its mean and the mean less and plus the deviation.
 void add_point(const SeriesEpochs::value_type& epochs, std::size_t series, const char* part,
                const Metric& metric, const std::string& measure, ChartTable& table) {
   std::vector<double> values;
-  for (const EpochRecord* epoch : epochs.second) {
-    const std::optional<double> value = (*epoch)[metric];
-    if (!value || !std::isfinite(*value)) return;
-    values.push_back(*value);
-  }
+  for (const EpochRecord* epoch : epochs.second) values.push_back((*epoch)[metric].value());
   std::vector<Json> row = {series, part, measure, epochs.first};
   if (values.size() == 1) {
     row.insert(row.end(), {values[0], nullptr, nullptr});
@@ -104,7 +107,7 @@ void add_point(const SeriesEpochs::value_type& epochs, std::size_t series, const
 struct Curves {
   ChartTable points = {{"series", "part", "measure", "epoch", "value", "low", "high"}};
   bool are_steps = false;  // some of them
-  std::size_t epochs = 0;  // most of any series
+  std::size_t epochs = 0;  // most of any line
   std::size_t shown = 0;   // of these, most in `points`
 };
 
@@ -115,16 +118,20 @@ Curves curves_of(const ReportData& data, const std::vector<CurveSeries>& series,
   Curves curves;
   for (std::size_t i = 0; i < series.size(); ++i) {
     const SeriesEpochs epochs = epochs_of(data, series[i]);
-    const std::vector<std::size_t> positions = thinned(epochs.size(), limit);
-    curves.epochs = std::max(curves.epochs, epochs.size());
-    curves.shown = std::max(curves.shown, positions.size());
     for (const auto& [position, of_runs] : epochs) {
       for (const EpochRecord* epoch : of_runs) curves.are_steps |= epoch->epoch != position;
     }
     for (const Quantity& quantity : quantities) {
       for (const auto& [part, metric] : quantity.parts) {
+        // A metric of few steps would lose most of its values if those of all metrics were thinned.
+        std::vector<const SeriesEpochs::value_type*> measured;
+        for (const auto& epoch : epochs)
+          if (is_measured(epoch.second, *metric)) measured.push_back(&epoch);
+        const std::vector<std::size_t> positions = thinned(measured.size(), limit);
+        curves.epochs = std::max(curves.epochs, measured.size());
+        curves.shown = std::max(curves.shown, positions.size());
         for (const std::size_t position : positions)
-          add_point(epochs[position], i, part, *metric, quantity.key, curves.points);
+          add_point(*measured[position], i, part, *metric, quantity.key, curves.points);
       }
     }
   }

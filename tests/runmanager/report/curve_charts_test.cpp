@@ -145,6 +145,14 @@ TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
     ASSERT_NEAR(rows[i][3].get<double>() - rows[i - 1][3].get<double>(), 4.0 / 3, 1);
 }
 
+// A program that validates every 100 batches.
+TEST(Curves, OfMetricsOfFewStepsHaveAllTheirValues) {
+  SourceRun run = run_of(0.1, Losses(20'000, 1.0));
+  for (std::size_t i = 99; i < 20'000; i += 100) run.record.epochs[i].set("val_loss", i);
+  const Shown shown({run});
+  EXPECT_THAT(shown.table("points").rows, Contains(Contains("val_loss")).Times(200));
+}
+
 TEST(Curves, AreOfWhatTheRunsMeasureAndOfPeoplesOwnMetrics) {
   SourceRun run = run_of(0.1, {1, 2, 3});
   for (EpochRecord& epoch : run.record.epochs) epoch.set("accuracy", std::nullopt);
