@@ -72,6 +72,13 @@ TEST(Curves, OfFewPointsCutOnlyWhatIsOutOfAllProportion) {
   EXPECT_THAT(Shown({run_of(0.1, {1e6, 1})}).charts.remarks, IsEmpty()) << "which is it?";
 }
 
+// A point at the edge would lose half of its area.
+TEST(Curves, AreCutAtTheEdgeOnlyIfValuesAreNotShown) {
+  const Shown shown({run_of(0.1, {1})});
+  EXPECT_EQ(complete_spec(shown.chart("curves-loss"), shown.charts).at("marks")[0].at("clip"),
+            (Json{{"signal", "highest !== null"}}));
+}
+
 TEST(Curves, HaveAPointPerEpochOfEachRunExceptWhatIsNoNumber) {
   const auto rows = Shown({run_of(0.1, {3, 2, std::nan("")}), run_of(0.01, {5, 4})}).losses();
   ASSERT_EQ(rows.size(), 4u);
