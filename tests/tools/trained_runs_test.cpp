@@ -139,6 +139,12 @@ TEST_F(TrainedRuns, NameTheFilesThatTheyCannotUse) {
   EXPECT_THAT(some.err, HasSubstr("skipped: bad.csv:2: column \"sepal_width\": the value is missing"));
   EXPECT_THAT(some.err, HasSubstr("skipped: none.csv: no such file"));
   EXPECT_EQ(run({"predict", "runs/iris", "bad.csv", "--csv"}, 2).out, "");
+  std::string many = "petal_width,petal_length,sepal_width,sepal_length\n";
+  for (int i = 0; i < 100; ++i) many += "0.2,1.4,,5.1\n";
+  folder_.write("bad.csv", many);
+  EXPECT_THAT(
+      run({"predict", "runs/iris", "bad.csv"}, 2).err,
+      AllOf(HasSubstr("bad.csv:21: "), Not(HasSubstr("bad.csv:22: ")), HasSubstr("and 80 more are skipped")));
   run({"predict", "runs/iris"}, 2);
   run({"predict", "runs/iris", "--dataset", "new.csv"}, 2);
   EXPECT_THAT(run({"predict", "runs/iris", "--part", "test", "new.csv"}, 2).err, HasSubstr("--dataset"));

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownOfDataset = 20;  // samples in a table, if nobody says how many
+constexpr std::size_t kShownSkipped = 20;    // what cannot be used, on standard error
 constexpr std::size_t kSamplesAtOnce = 4096;
 
 struct PredictOptions {
@@ -182,13 +183,18 @@ class Output {
   }
 
   void skip(const SkippedFile& file) {
-    std::cerr << printable_line(fmt::format("sweep: skipped: {}: {}", file.path.string(), file.reason))
-              << '\n';
+    // A table may have a mistake in each row.
+    if (skipped_.size() < kShownSkipped)
+      std::cerr << printable_line(fmt::format("sweep: skipped: {}: {}", file.path.string(), file.reason))
+                << '\n';
     skipped_.push_back({{"path", file.path.string()}, {"reason", file.reason}});
   }
 
   // Returns the exit code.
   int finish(std::size_t left_out) const {
+    if (skipped_.size() > kShownSkipped)
+      std::cerr << fmt::format("sweep: and {} more are skipped; --format json names all\n",
+                               skipped_.size() - kShownSkipped);
     if (options_.format == TableFormat::kJson) {
       print_json({{"run", run_.record.name},
                   {"weights", run_.weights_file.filename().string()},
