@@ -89,6 +89,18 @@ void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
   });
 }
 
+// A program's own that any run has reported in its last epoch.
+std::vector<const Metric*> own_metrics(const LiveRuns& runs) {
+  std::vector<const Metric*> list;
+  for (const LiveRun* run : runs) {
+    if (!run->last) continue;
+    for (const auto& [metric, value] : run->last->values)
+      if (find_metric(metric->key) == nullptr && std::ranges::find(list, metric) == list.end())
+        list.push_back(metric);
+  }
+  return list;
+}
+
 void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
   // What keeps its place while nothing is known stays: a table that jumps cannot be read.
   const auto add = [&](std::string_view title, int importance, int min_width, bool stays, const auto& text) {
@@ -97,7 +109,7 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
       table.add_column({.title = std::string(title), .importance = importance, .min_width = min_width}, runs,
                        [&](const LiveRun* run) { return text(*run); });
   };
-  const auto add_metric = [&](const char* key, int importance, bool stays, const auto& value) {
+  const auto add_metric = [&](std::string_view key, int importance, bool stays, const auto& value) {
     const Metric& metric = metric_named(key);
     add(metric.brief, importance, 6, stays,
         [&](const LiveRun& run) { return metric_text(metric, value(run, metric)); });
@@ -118,6 +130,7 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
   add_metric("accuracy", kNeeded, false, [](const LiveRun& run, const Metric&) { return run.accuracy; });
   add_metric("validation_loss", kValidation - 1, is_validated, of_last);
   add_metric("validation_accuracy", kValidation, is_validated, of_last);
+  for (const Metric* metric : own_metrics(runs)) add_metric(metric->key, kValidation, false, of_last);
   add("it/s", kBatchRate, 5, false, [&](const LiveRun& run) { return rate(run.batches_per_second); });
   add("img/s", kRate, 5, has_samples, [&](const LiveRun& run) { return rate(run.samples_per_second); });
   add("left", kTimeLeft, 4, true, [](const LiveRun& run) { return left_text(run.seconds_left()); });

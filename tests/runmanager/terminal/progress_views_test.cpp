@@ -74,12 +74,13 @@ TEST(Progress, FollowsAProgramThatReportsWholeEpochsOnly) {
   live.begin(1, "a", 20, 1, 1);
   for (int epoch = 1; epoch <= 5; ++epoch) {
     live.seconds += 1;
-    live.progress.report(1, EpochRecord{epoch, {{"loss", 1.0 / epoch}}});
+    live.progress.report(1, EpochRecord{epoch, {{"loss", 1.0 / epoch}, {"val_acc", 0.125 * epoch}}});
   }
   live.progress.report(1, RunPhase{"running"});
   EXPECT_THAT(live.line(0), HasSubstr(" 25%"));
-  EXPECT_THAT(live.line(1), Not(HasSubstr("img/s")));
-  EXPECT_THAT(live.line(2), AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("15 s")));
+  EXPECT_THAT(live.line(1), AllOf(Not(HasSubstr("img/s")), HasSubstr("val_acc")));
+  EXPECT_THAT(live.line(2),
+              AllOf(HasSubstr("6/20"), HasSubstr("0.2000"), HasSubstr("0.6250"), HasSubstr("15 s")));
 }
 
 // Epochs of a tenth of a second, half of it validation: each alone would have another speed.
