@@ -149,6 +149,8 @@ void RunLog::begin(const nlohmann::ordered_json& provenance) {
   if (has_session()) add_own([&] { writer_.add_hparams_start(to_hparams(run_.params, run_.not_swept)); });
   if (!run_.log.text) return;
   nlohmann::ordered_json configuration = {{"run", run_.name}, {"device", run_.device}};
+  if (run_.config.contains("command"))
+    configuration.erase("device");  // Where a program computes is not known.
   if (run_.config.is_object()) {
     for (const auto& [key, value] : run_.config.items()) configuration[key] = value;
     // network() has them as a table.

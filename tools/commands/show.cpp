@@ -69,8 +69,9 @@ TextTable epochs_table(const RunRecord& run, bool is_plain) {
 
 std::string run_text(const RunRecord& run) {
   std::string text;
-  text += fmt::format("{}: {}{}\n", run.name, to_string(run.status),
-                      run.device.empty() ? "" : " on " + run.device);
+  // Where a program computes is not known.
+  const bool has_device = !run.device.empty() && !run.config.contains("command");
+  text += fmt::format("{}: {}{}\n", run.name, to_string(run.status), has_device ? " on " + run.device : "");
   if (run.error) text += fmt::format("  {}\n", *run.error);
   for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
   if (!run.epochs.empty() || run.untrained)
