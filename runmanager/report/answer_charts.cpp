@@ -188,8 +188,12 @@ void add_times(const ReportData& data, Charts& charts) {
   for (const std::size_t run : runs) {
     const RunRecord& record = data.records[run];
     const double total = *record.run_seconds, setup = record.setup_seconds.value_or(0);
-    const double training = sum_of(run, "epoch_seconds"), data_wait = sum_of(run, "data_wait_seconds"),
+    const double data_wait = sum_of(run, "data_wait_seconds"),
                  communication = sum_of(run, "communication_seconds");
+    // The record of a program with many steps has only some of them.
+    const EpochRecord& last = record.epochs.back();
+    const double sum = sum_of(run, "epoch_seconds"),
+                 training = last["step"] ? last["run_seconds"].value_or(sum) : sum;
     std::vector<std::pair<const char*, double>> parts = {
         {"computing", std::max(0.0, training - data_wait - communication)},
         {"waiting for data", data_wait},

@@ -196,6 +196,14 @@ TEST(TimesChart, HasPartsThatAddUpToTheWholeRun) {
   EXPECT_EQ(shown.column("parts", "seconds")[0], 1.5);
 }
 
+TEST(TimesChart, CountsStepsThatAreLeftOutOfTheRecord) {
+  SourceRun run = timed(8);
+  run.record.setup_seconds.reset();
+  run.record.epochs[1].set("step", 1000);
+  run.record.epochs[1].set("run_seconds", 7);
+  EXPECT_THAT(Shown({run}).column("parts", "seconds"), ElementsAre(6.0, 1.0, 0.0, 0.25, 0.75));
+}
+
 TEST(TimesChart, HasTheLongestOfManyRunsThatHaveEnded) {
   Runs runs;
   for (int i = 0; i < 42; ++i) runs.push_back(timed(8 + i));
