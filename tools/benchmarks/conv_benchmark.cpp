@@ -6,7 +6,7 @@
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
-#include "tools/benchmarks/kernel_benchmarks.h"
+#include "tools/benchmarks/engine_benchmark.h"
 
 namespace sweep {
 namespace {

@@ -7,7 +7,6 @@
 //   --kernel-times STEPS   instead of all that, the time of each kernel of a step on CUDA, in JSON
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -17,13 +16,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/engine.h"
-#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "tools/benchmarks/fma_peak.h"
-#include "tools/benchmarks/kernel_benchmarks.h"
-#if defined(SWEEP_KERNEL_TIMES)
-#include "tools/benchmarks/kernel_times.h"
-#endif
+#include "tools/benchmarks/engine_benchmark.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "tools/benchmarks/fma_peak.h"
+#include "tools/benchmarks/engine_benchmark.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tools/benchmarks/fma_peak.cpp"

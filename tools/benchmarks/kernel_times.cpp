@@ -1,4 +1,4 @@
-#include "tools/benchmarks/kernel_times.h"
+#include "tools/benchmarks/engine_benchmark.h"
 
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
