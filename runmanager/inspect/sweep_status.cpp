@@ -20,7 +20,6 @@
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/live_sweep.h"
-#include "runmanager/terminal/live_table.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

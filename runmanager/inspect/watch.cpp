@@ -12,9 +12,8 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweepfile/search_reader.h"
-#include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/live_sweep.h"
-#include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/terminal.h"
 
 namespace sweep {
 namespace {

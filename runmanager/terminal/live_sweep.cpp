@@ -143,31 +143,6 @@ std::optional<double> LiveSweep::samples_per_second() const {
   return sum;
 }
 
-LiveKeys keys_of(const LiveSweep& sweep) {
-  LiveKeys keys;
-  std::map<std::string, std::string> first;
-  sweep.for_each_known([&](const std::string&, const Params& params) {
-    for (const auto& [key, value] : params) {
-      const std::string text = param_text(value);
-      const auto [at, is_new] = first.emplace(key, text);
-      if (is_new) {
-        keys.all.push_back(key);
-      } else if (at->second != text) {
-        keys.varying.insert(key);
-      }
-    }
-  });
-  if (!keys.varying.empty()) return keys;
-  // One run, say. Its name has the keys that vary in the sweep.
-  sweep.for_each_known([&](const std::string& name, const Params& params) {
-    for (const auto& [key, value] : params) {
-      if (name.starts_with(key + "=") || name.find("," + key + "=") != std::string::npos)
-        keys.varying.insert(key);
-    }
-  });
-  return keys;
-}
-
 RunRecord summary_of(const RunRecord& run) {
   RunRecord summary;
   summary.name = run.name;

@@ -1,4 +1,5 @@
-// The state of a sweep while it trains: the live table shows it, and `sweep status` reads its JSON.
+// The state of a sweep while it trains, how that looks on a terminal, and its JSON, which `sweep status`
+// reads.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +7,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runmanager/records/results.h"
+#include "runmanager/terminal/terminal.h"
 
 namespace sweep {
 
@@ -89,13 +90,6 @@ struct LiveSweep {
   }
 };
 
-/// The swept keys, in the order of the file, and those of them that differ between the known runs.
-struct LiveKeys {
-  std::vector<std::string> all;
-  std::set<std::string> varying;
-};
-LiveKeys keys_of(const LiveSweep& sweep);
-
 /// The record without its large parts: its configuration, its provenance, and all epochs except the last and
 /// result_values().
 RunRecord summary_of(const RunRecord& run);
@@ -104,5 +98,18 @@ RunRecord summary_of(const RunRecord& run);
 nlohmann::ordered_json to_json(const LiveSweep& sweep);
 /// The inverse. Throws DataError, naming `where`, if `json` is no such thing.
 LiveSweep live_sweep_from_json(const nlohmann::ordered_json& json, std::string_view where);
+
+/// The sweep as lines that change: its own with a bar, a table of the runs in training, and the best run so
+/// far. No wider than the terminal, and at most a quarter of it high; the least informative columns are left
+/// out first: parameters that are the same in all runs.
+std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& terminal);
+
+/// The line of a run that has ended. A completed run has its metrics (only the most important ones if the
+/// terminal is narrow) and the values of its parameters for a name; any other has its reason in full. A
+/// completed run that is LiveSweep::best is marked.
+std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal);
+
+/// The line of an epoch in a log: "[3/16] lr=0.1  epoch 2/10  loss 0.3210  1.4 s  12.3k img/s".
+std::string epoch_line(const LiveSweep& sweep, const LiveRun& run, const EpochRecord& epoch);
 
 }  // namespace sweep

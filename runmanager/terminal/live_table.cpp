@@ -1,11 +1,12 @@
-#include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/live_sweep.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,41 @@ using LiveRuns = std::vector<const LiveRun*>;
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.+-e") == std::string::npos;
+}
+
+// Whether the name of a run has a value of the key.
+bool has_key(const std::string& name, const std::string& key) {
+  return name.starts_with(key + "=") || name.find("," + key + "=") != std::string::npos;
+}
+
+// The swept keys, in the order of the file, and those of them that differ between the known runs.
+struct LiveKeys {
+  std::vector<std::string> all;
+  std::set<std::string> varying;
+};
+
+LiveKeys keys_of(const LiveSweep& sweep) {
+  LiveKeys keys;
+  std::map<std::string, std::string> first;
+  sweep.for_each_known([&](const std::string&, const Params& params) {
+    for (const auto& [key, value] : params) {
+      const std::string text = param_text(value);
+      const auto [at, is_new] = first.emplace(key, text);
+      if (is_new) {
+        keys.all.push_back(key);
+      } else if (at->second != text) {
+        keys.varying.insert(key);
+      }
+    }
+  });
+  if (!keys.varying.empty()) return keys;
+  // One run, say. Its name has the keys that vary in the sweep.
+  sweep.for_each_known([&](const std::string& name, const Params& params) {
+    for (const auto& [key, value] : params) {
+      if (has_key(name, key)) keys.varying.insert(key);
+    }
+  });
+  return keys;
 }
 
 int param_importance(const LiveRuns& runs, const LiveKeys& keys, const std::string& key) {
@@ -266,8 +302,7 @@ std::string short_name(const RunRecord& run, int columns, bool unicode) {
   if (display_width(name) > columns) {
     std::string values;
     for (const auto& [key, value] : run.params) {
-      if (run.name.starts_with(key + "=") || run.name.find("," + key + "=") != std::string::npos)
-        values += (values.empty() ? "" : ", ") + printable(param_text(value));
+      if (has_key(run.name, key)) values += (values.empty() ? "" : ", ") + printable(param_text(value));
     }
     if (!values.empty()) name = values;
   }
@@ -324,17 +359,10 @@ std::vector<std::string> live_table(const LiveSweep& sweep, const Terminal& term
   return lines;
 }
 
-std::string metrics_text(const EpochRecord& epoch) {
-  std::string text;
-  for_each_piece(epoch, [&text](const Metric&, const std::string& piece) {
-    text += (text.empty() ? "" : "  ") + piece;
-  });
-  return text;
-}
-
 std::string epoch_line(const LiveSweep& sweep, const LiveRun& run, const EpochRecord& epoch) {
-  std::string line = fmt::format("[{}/{}] {}  epoch {}{}  {}", run.number, sweep.runs, printable(run.name),
-                                 epoch.epoch, run.of_epochs(), metrics_text(epoch));
+  std::string line = fmt::format("[{}/{}] {}  epoch {}{}", run.number, sweep.runs, printable(run.name),
+                                 epoch.epoch, run.of_epochs());
+  for_each_piece(epoch, [&line](const Metric&, const std::string& piece) { line += "  " + piece; });
   if (const auto seconds = epoch["epoch_seconds"]) line += "  " + human_seconds(*seconds);
   if (const auto rate = epoch["images_per_second"]) line += fmt::format("  {} img/s", human_count(*rate));
   return line;

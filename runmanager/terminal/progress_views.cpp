@@ -5,9 +5,9 @@
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/terminal/live_region.h"
-#include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {

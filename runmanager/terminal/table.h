@@ -5,12 +5,10 @@
 #include <initializer_list>
 #include <iterator>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/enum_names.h"
-#include "runmanager/config/metrics.h"
 
 namespace sweep {
 

@@ -16,7 +16,7 @@
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/results.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/results_table.h"
 
 namespace fs = std::filesystem;

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/engine.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tools/benchmarks/engine_benchmark.h"
 

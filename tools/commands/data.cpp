@@ -19,7 +19,6 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/sweep_file.h"
-#include "runmanager/terminal/live_region.h"
 #include "runmanager/text/json_document.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands/run_options.h"

@@ -16,7 +16,6 @@
 #include "runmanager/kinds/command/command_words.h"
 #include "runmanager/kinds/network/network_kind.h"
 #include "runmanager/records/earlier_starts/existing_runs.h"
-#include "runmanager/terminal/live_region.h"
 #include "tools/commands/run_options.h"
 #include "tools/output.h"
 

@@ -1,6 +1,6 @@
 // The graph of an exported network: its operators, their order and attributes, and its arrays.
-#include "runmanager/export/onnx_graph.h"
-
+#include "proto/onnx.pb.h"
+#include "runmanager/export/model_files.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::onnx_graph_test {

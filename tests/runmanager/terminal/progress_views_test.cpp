@@ -1,4 +1,4 @@
-#include "runmanager/terminal/live_table.h"
+#include "runmanager/terminal/live_sweep.h"
 #include "runmanager/terminal/progress.h"
 #include "tests/support/screen.h"
 
@@ -270,11 +270,10 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
       std::all_of(sent.begin(), sent.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
 }
 
-TEST(MetricsText, EscapesNamesThatWouldColourTheTerminal) {
-  EXPECT_EQ(epoch_line({.name = "s", .runs = 2}, {.name = "a"}, {3, {{"loss", 0.5}}}),
-            "[1/2] a  epoch 3  loss 0.5000")
+TEST(EpochLine, EscapesNamesThatWouldColourTheTerminal) {
+  EXPECT_EQ(epoch_line({.name = "s", .runs = 2}, {.name = "a"}, {3, {{"\x1b[31mred\nx", 1.0}}}),
+            "[1/2] a  epoch 3  \\u001b[31mred\\nx 1.0000")
       << "of a program whose reports nobody has counted";
-  EXPECT_EQ(metrics_text({1, {{"\x1b[31mred\nx", 1.0}}}), "\\u001b[31mred\\nx 1.0000");
 }
 
 }  // namespace sweep::progress_views_test

@@ -328,14 +328,6 @@ TEST(TextTable, ACellStaysOnItsLine) {
             "  a\\nb  cat\n");
 }
 
-TEST(TextTable, TextIsLeftAndNumbersAreRightAligned) {
-  EXPECT_EQ(formatted_table(times(), {.unicode = false}),
-            "  lr       cpu\n"
-            "  -----  -----\n"
-            "  0.01   1.5 s\n"
-            "  0.001   12 s\n");
-}
-
 TEST(TextTable, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(formatted_table(TextTable({"\x1b[2J"}), {.unicode = false}).find('\x1b'), std::string::npos);
 }

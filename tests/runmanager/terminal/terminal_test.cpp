@@ -4,8 +4,7 @@
 #include <unistd.h>
 #include <csignal>
 
-#include "runmanager/terminal/live_region.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/config/metrics.h"
 #include "runmanager/training/stop_signals.h"
 #include "tests/support/screen.h"
 
