@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/base/text.h"
 #include "runmanager/records/results.h"

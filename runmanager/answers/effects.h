@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "runmanager/answers/answer.h"
 #include "runmanager/answers/statistics.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"

@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "core/base/printable.h"
-#include "runmanager/answers/statistics.h"
-#include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"

@@ -19,7 +19,6 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "runmanager/answers/statistics.h"
 #include "runmanager/config/params.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/terminal/terminal.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/answers/answer.h"
+#include "runmanager/answers/statistics.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/records/results.h"
 

@@ -1,4 +1,4 @@
-// Runs of one or several sweeps, and the settings in which they differ.
+// Runs of one or several sweeps, the settings in which they differ, and their order.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -31,5 +32,10 @@ bool is_completed(const SourceRun& run);
 std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs, RunTest counts);
 /// The same among the completed runs, but "device" first, or not at all if some runs do not say theirs.
 std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs);
+
+/// Sorts by `key`: a parameter, upwards, numbers by their value; or a name of metric_names(), the best first:
+/// see goal_for(). Runs without a value, or with one that is not a number, come last; equal ones keep their
+/// order. Throws ConfigError, which lists what there is, for a key that no run has.
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key, const Goals& goals);
 
 }  // namespace sweep

@@ -10,7 +10,7 @@
 #include "core/engine/device.h"
 #include "runmanager/answers/effects.h"
 #include "runmanager/answers/importances.h"
-#include "runmanager/answers/run_order.h"
+#include "runmanager/answers/source_runs.h"
 #include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/earlier_starts/sweep_changes.h"
@@ -20,7 +20,6 @@
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/results_table.h"
-#include "runmanager/text/table_text.h"
 #include "tools/output.h"
 
 namespace sweep {

@@ -1,4 +1,4 @@
-#include "runmanager/answers/run_order.h"
+#include "runmanager/answers/source_runs.h"
 
 #include "tests/runmanager/answers/made_runs.h"
 
