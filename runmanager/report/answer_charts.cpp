@@ -8,7 +8,7 @@
 
 #include "runmanager/answers/statistics.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/report/chart_parts.h"
+#include "runmanager/report/charts.h"
 
 namespace sweep {
 namespace {

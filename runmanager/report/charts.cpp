@@ -6,7 +6,6 @@
 
 #include "core/json/json_text.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/report/chart_parts.h"
 #include "runmanager/report/page.h"
 
 namespace sweep {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runmanager/records/repeats.h"
-#include "runmanager/report/chart_parts.h"
+#include "runmanager/report/charts.h"
 
 namespace sweep {
 namespace {

@@ -1,4 +1,4 @@
-#include "runmanager/report/page_parts.h"
+#include "runmanager/report/report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,6 @@
 #include "core/base/text.h"
 #include "core/json/json_text.h"
 #include "runmanager/config/params.h"
-#include "runmanager/records/judge.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/repeats.h"

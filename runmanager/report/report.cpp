@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
+#include <array>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/report/charts.h"
 #include "runmanager/report/page.h"
-#include "runmanager/report/page_parts.h"
-#include "runmanager/report/run_pictures.h"
 #include "runmanager/text/json_output.h"
+#include "tbwriter/event_files.h"
+#include "tbwriter/event_reader.h"
 
 namespace sweep {
 namespace {
@@ -21,24 +21,55 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+// The tags of RunLog and log_predictions().
+struct Tags {
+  std::string_view image, text, title;
+};
+constexpr std::array<Tags, 3> kTags = {
+    {{"images", "", "First batch"},
+     {"predictions/confusion_matrix", "predictions/confusion_counts", "Confusion matrix"},
+     {"predictions/misclassified", "predictions/misclassified_list", "Misclassified samples"}}};
+
+using Pictures = std::array<Json, kTags.size()>;
+
+void take(const tbwriter::DecodedEvent& event, Pictures& found) {
+  for (const tbwriter::DecodedValue& value : event.values) {
+    for (std::size_t i = 0; i < kTags.size(); ++i) {
+      if (value.tag == kTags[i].text && value.text) found[i]["text"] = *value.text;
+      if (value.tag != kTags[i].image || !value.image || !value.image->bytes.starts_with("\x89PNG\r\n\x1a\n"))
+        continue;
+      found[i] = {{"title", kTags[i].title},
+                  {"width", value.image->width},
+                  {"height", value.image->height},
+                  {"uri", png_uri(value.image->bytes)},
+                  {"text", found[i].value("text", "")}};
+    }
+  }
+}
+
+void read_pictures(const fs::path& path, Pictures& found) {
+  tbwriter::EventReader reader(path);
+  while (true) {
+    if (const auto payload = reader.next()) {
+      try {
+        take(tbwriter::decode_event(*payload), found);
+      } catch (const DataError&) {
+        // No event: `fsck` tells of it.
+      }
+    } else if (!reader.skip_record()) {
+      return;
+    }
+  }
+}
+
 // The pictures of the best run; before there is one, of the first run with pictures.
 Json pictures_json(const ReportData& data) {
-  Json json = {{"run", nullptr}, {"list", Json::array()}};
   for (std::size_t run = 0; run < data.runs.size(); ++run) {
     if (data.best ? run != *data.best : data.records[run].epochs.empty()) continue;
-    const std::vector<RunPicture> pictures =
-        run_pictures(fs::path(data.runs[run].source) / data.records[run].name);
-    if (pictures.empty()) continue;
-    json["run"] = run_label(data, run, true);
-    for (const RunPicture& picture : pictures)
-      json["list"].push_back({{"title", picture.title},
-                              {"width", picture.width},
-                              {"height", picture.height},
-                              {"uri", png_uri(picture.png)},
-                              {"text", picture.text}});
-    break;
+    Json list = run_pictures(fs::path(data.runs[run].source) / data.records[run].name);
+    if (!list.empty()) return {{"run", run_label(data, run, true)}, {"list", std::move(list)}};
   }
-  return json;
+  return {{"run", nullptr}, {"list", Json::array()}};
 }
 
 std::string compared_title(const ReportData& data) {
@@ -49,6 +80,22 @@ std::string compared_title(const ReportData& data) {
 }
 
 }  // namespace
+
+Json run_pictures(const fs::path& run_directory) {
+  Pictures found;
+  found.fill(Json::object());
+  try {
+    for (const std::string& file : tbwriter::list_event_files(run_directory))
+      read_pictures(run_directory / file, found);
+  } catch (const Error&) {
+    // What was read until then is shown.
+  }
+  Json list = Json::array();
+  for (Json& picture : found) {
+    if (picture.contains("uri")) list.push_back(std::move(picture));
+  }
+  return list;
+}
 
 Json report_model(const ReportData& data, const std::string& date) {
   const Charts charts = charts_of(data);

@@ -14,7 +14,6 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
 
 namespace sweep {

@@ -12,7 +12,7 @@
 #include "runmanager/config/params.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_metric.h"
-#include "runmanager/report/chart_parts.h"
+#include "runmanager/report/charts.h"
 
 namespace sweep {
 namespace {

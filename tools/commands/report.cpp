@@ -1,5 +1,4 @@
 // `sweep report`: a sweep as one HTML page.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 #include "runmanager/records/recorded_config.h"
-#include "runmanager/report/page_parts.h"
+#include "runmanager/report/report.h"
 #include "tests/runmanager/report/shown_charts.h"
 
 namespace sweep::answer_charts_test {

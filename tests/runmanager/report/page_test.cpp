@@ -3,8 +3,7 @@
 #include <regex>
 
 #include "core/json/json_text.h"
-#include "runmanager/report/page_parts.h"
-#include "runmanager/report/run_pictures.h"
+#include "runmanager/report/report.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/runmanager/answers/made_runs.h"
 
@@ -230,14 +229,16 @@ TEST(RunPictures, AreTheNewestOfEachKindWithTheirTexts) {
     writer.add_text("predictions/confusion_counts", "| b |", 2);
     writer.close();
   }
-  const std::vector<RunPicture> pictures = run_pictures(directory.path());
-  ASSERT_EQ(pictures.size(), 2u);
-  EXPECT_EQ(pictures[0].title, "First batch");
-  EXPECT_EQ(pictures[1].title, "Confusion matrix");
-  EXPECT_EQ(pictures[1].png, second.bytes);
-  EXPECT_EQ(pictures[1].width, static_cast<std::int64_t>(second.width));
-  EXPECT_EQ(pictures[1].height, static_cast<std::int64_t>(second.height));
-  EXPECT_EQ(pictures[1].text, "| b |");
+  EXPECT_EQ(run_pictures(directory.path()), (Json{{{"title", "First batch"},
+                                                   {"width", first.width},
+                                                   {"height", first.height},
+                                                   {"uri", png_uri(first.bytes)},
+                                                   {"text", ""}},
+                                                  {{"title", "Confusion matrix"},
+                                                   {"width", second.width},
+                                                   {"height", second.height},
+                                                   {"uri", png_uri(second.bytes)},
+                                                   {"text", "| b |"}}}));
 }
 
 TEST(RunPictures, AreNotMadeOfOtherBytes) {
