@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "core/base/shape.h"
 #include "tbwriter/image.h"

@@ -1,7 +1,6 @@
 #include "runmanager/tensorboard/network_graph.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 #include <unordered_map>

@@ -43,6 +43,14 @@ std::span<const double> parameter_limits();
 /// and a loss. Names between them have to sort after those.
 std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch);
 
+/// A Markdown table of dataset_balance(): a row per class with its samples in each part and their share, or a
+/// row per target with its mean and deviation. "" if `balance` is not one.
+std::string data_table(const nlohmann::ordered_json& balance);
+
+/// Markdown: a row per layer with name, type, arguments other than defaults, shape of one sample's output,
+/// number of parameters, and floating-point operations of one sample's forward pass; then the sums.
+std::string network_table(const Network& network);
+
 /// The tags of the texts that a run writes at its end: how it has ended, and its metrics.
 inline constexpr std::string_view kStatusTag = "status", kMetricsTag = "metrics";
 

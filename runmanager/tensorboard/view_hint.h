@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "runmanager/records/results.h"
 

@@ -6,6 +6,8 @@
 
 namespace sweep::predictions_test {
 
+using ::testing::FieldsAre;
+
 // torch.softmax(torch.tensor([[1., 2., 3.], [1000., 0., 0.]]), 1)
 TEST(SoftmaxRows, MatchesPyTorchAlsoForLargeValues) {
   const std::vector<float> outputs = {1, 2, 3, 1000, 0, 0};
@@ -35,14 +37,9 @@ TEST(ConfusionMatrix, HasARowPerLabelAndAColumnPerPrediction) {
 TEST(MostConfidentMistakes, ComeFirstAndKeepTheirOrderWhenEqual) {
   const std::vector<float> probabilities = {.6f, .4f, .1f, .9f, .9f, .1f, .4f, .6f, .4f, .6f};
   const std::vector<std::int32_t> labels = {1, 0, 0, 0, 0};
-  const auto mistakes = most_confident_mistakes(probabilities, labels, 2, 10);
-  ASSERT_EQ(mistakes.size(), 4u);
-  EXPECT_EQ(mistakes[0].sample, 1u);
-  EXPECT_EQ(mistakes[1].sample, 0u);
-  EXPECT_EQ(mistakes[2].sample, 3u);
-  EXPECT_EQ(mistakes[3].sample, 4u);
-  EXPECT_EQ(mistakes[0].label, 0);
-  EXPECT_EQ(mistakes[0].predicted, 1);
+  EXPECT_THAT(most_confident_mistakes(probabilities, labels, 2, 10),
+              ElementsAre(FieldsAre(1u, 0, 1, 0.9f), FieldsAre(0u, 1, 0, 0.6f), FieldsAre(3u, 0, 1, 0.6f),
+                          FieldsAre(4u, 0, 1, 0.6f)));
   EXPECT_EQ(most_confident_mistakes(probabilities, labels, 2, 1).size(), 1u);
 }
 

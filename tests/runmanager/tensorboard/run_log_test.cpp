@@ -1,7 +1,6 @@
 #include "runmanager/tensorboard/run_log.h"
 
 #include "runmanager/tensorboard/captioned_grid.h"
-#include "runmanager/tensorboard/text_tables.h"
 #include "tests/support/run_world.h"
 #include "tests/support/test_networks.h"
 
