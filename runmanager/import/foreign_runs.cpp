@@ -1,4 +1,4 @@
-#include "runmanager/import/foreign_runs.h"
+#include "runmanager/import/import_sweep.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <regex>
 #include <set>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "runmanager/config/metrics.h"
-#include "runmanager/config/params.h"
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/kinds/command/event_names.h"
 #include "tbwriter/event_files.h"

@@ -1,17 +1,14 @@
 #include "runmanager/import/import_sweep.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/config/params.h"
-#include "runmanager/import/foreign_runs.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
@@ -26,10 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-std::string utc_text(double seconds) {
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
 
 RunStatus status_of(const ForeignRun& run) {
   return run.status == tbwriter::SessionStatus::kFailure ? RunStatus::kFailed : RunStatus::kCompleted;
@@ -47,8 +40,8 @@ RunRecord record_of(const ForeignRun& run, std::string name, const Json& program
   for (const auto& [metric, value] : run.metrics)
     record.metrics[std::string(metric_called(metric).key)] = value;
   if (!run.times.empty()) {
-    record.started = utc_text(run.times.front());
-    record.ended = utc_text(run.times.back());
+    record.started = utc_time(static_cast<std::time_t>(run.times.front()));
+    record.ended = utc_time(static_cast<std::time_t>(run.times.back()));
     record.run_seconds = run.times.back() - run.times.front();
   }
   if (record.status == RunStatus::kFailed) record.error = "its hparams session says that it failed";

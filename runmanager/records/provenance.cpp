@@ -69,10 +69,7 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string utc_time() {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-}
+std::string utc_time(std::time_t time) { return fmt::format("{:%FT%TZ}", fmt::gmtime(time)); }
 
 std::string program_version() { return SWEEP_VERSION; }
 std::string program_revision() { return kSourceRevision; }

@@ -1,6 +1,7 @@
 // The origin of a result: program, source, machine, command line, data.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,8 +19,8 @@ inline constexpr const char* kGpusKey = "gpus";
 /// differently; 4: fewer partial sums of gradients in networks without convolutions.
 inline constexpr int kNumericsVersion = 4;
 
-/// The current time: "2024-05-01T12:00:00Z".
-std::string utc_time();
+/// "2024-05-01T12:00:00Z": the current time, or another.
+std::string utc_time(std::time_t time = std::time(nullptr));
 
 /// Seconds of a clock that is never set: differences of them are times. Thread-safe.
 double steady_seconds();

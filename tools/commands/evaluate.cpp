@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "core/base/printable.h"
-#include "runmanager/config/metrics.h"
 #include "runmanager/inference/predictor.h"
-#include "runmanager/inference/run_scores.h"
 #include "runmanager/text/json_output.h"
 #include "tools/commands/trained_options.h"
 #include "tools/output.h"

@@ -1,4 +1,5 @@
-// `sweep init`: writes a sweep file and a network to start from.
+// `sweep init`: writes a sweep file and a network to start from; and `sweep schema`: prints what such files
+// may have.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -98,6 +100,17 @@ Command init_command() {
             add_value(app, "file FILE", file, "the sweep file; the network goes next to it")
                 ->capture_default_str();
           })};
+}
+
+Command schema_command() {
+  return {.name = "schema",
+          .description = "print the JSON schema of sweep files",
+          .add_to = [](CLI::App&) -> CommandAction {
+            return [](const auto&) {
+              print_json(sweep_schema());
+              return kExitDone;
+            };
+          }};
 }
 
 }  // namespace sweep

@@ -10,7 +10,6 @@
 #include "core/base/printable.h"
 #include "core/data/unlabelled_samples.h"
 #include "runmanager/inference/predictor.h"
-#include "runmanager/inference/run_scores.h"
 #include "runmanager/text/json_output.h"
 #include "tools/commands/trained_options.h"
 #include "tools/output.h"

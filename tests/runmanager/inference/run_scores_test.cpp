@@ -1,9 +1,11 @@
 // Precision, recall, F1 and errors, computed by hand.
-#include "runmanager/inference/run_scores.h"
+#include "runmanager/inference/predictor.h"
 
 #include "tests/support/test.h"
 
 namespace sweep::run_scores_test {
+
+using ::testing::_, ::testing::DoubleEq, ::testing::FieldsAre;
 
 TEST(ClassScores, AreThoseOfAnExampleByHand) {
   // 4 of 6 cats and 3 of 4 dogs are right; the bird is taken for a cat; there is no fish.
@@ -12,29 +14,17 @@ TEST(ClassScores, AreThoseOfAnExampleByHand) {
                                             1, 0, 0, 0,  //
                                             0, 0, 0, 0};
   const std::vector<ClassScores> scores = class_scores(counts, 4);
-  EXPECT_EQ(scores[0].samples, 6);
-  EXPECT_EQ(scores[0].predicted, 6);
-  EXPECT_DOUBLE_EQ(scores[0].precision, 4.0 / 6);
-  EXPECT_DOUBLE_EQ(scores[0].recall, 4.0 / 6);
-  EXPECT_DOUBLE_EQ(scores[0].f1, 4.0 / 6);
-  EXPECT_DOUBLE_EQ(scores[1].precision, 3.0 / 5);
-  EXPECT_DOUBLE_EQ(scores[1].recall, 3.0 / 4);
-  EXPECT_DOUBLE_EQ(scores[1].f1, 2 * 0.6 * 0.75 / (0.6 + 0.75));
-  EXPECT_EQ(scores[2].precision, 0) << "nothing was taken for a bird";
-  EXPECT_EQ(scores[2].recall, 0);
-  EXPECT_EQ(scores[2].f1, 0);
+  constexpr double kCats = 4.0 / 6, kDogs = 3.0 / 5;
+  const auto are = [](int samples, int predicted, int right, double precision, double recall, double f1) {
+    return FieldsAre(samples, predicted, right, DoubleEq(precision), DoubleEq(recall), DoubleEq(f1));
+  };
+  EXPECT_THAT(scores, ElementsAre(are(6, 6, 4, kCats, kCats, kCats),
+                                  are(4, 5, 3, kDogs, 3.0 / 4, 2 * kDogs * 0.75 / (kDogs + 0.75)),
+                                  are(1, 0, 0, 0, 0, 0), are(0, 0, 0, 0, 0, 0)));
   // The fish, which is neither there nor predicted, does not count.
-  const ClassScores mean = mean_scores(scores);
-  EXPECT_EQ(mean.samples, 11);
-  EXPECT_EQ(mean.right, 7);
-  EXPECT_DOUBLE_EQ(mean.precision, (4.0 / 6 + 3.0 / 5) / 3);
-  EXPECT_DOUBLE_EQ(mean.recall, (4.0 / 6 + 3.0 / 4) / 3);
-
-  const std::vector<Confusion> mistakes = most_frequent_mistakes(counts, 4, 2);
-  ASSERT_EQ(mistakes.size(), 2u);
-  EXPECT_EQ(mistakes[0].label, 0u);
-  EXPECT_EQ(mistakes[0].predicted, 1u);
-  EXPECT_EQ(mistakes[0].count, 2);
+  EXPECT_THAT(mean_scores(scores),
+              FieldsAre(11, 11, 7, DoubleEq((kCats + kDogs) / 3), DoubleEq((kCats + 3.0 / 4) / 3), _));
+  EXPECT_THAT(most_frequent_mistakes(counts, 4, 2), ElementsAre(FieldsAre(0u, 1u, 2), FieldsAre(1u, 0u, 1)));
 }
 
 TEST(TargetScores, AreThoseOfAnExampleByHand) {
