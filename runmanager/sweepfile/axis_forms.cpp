@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "runmanager/sweepfile/settings/setting_kinds.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/space.h"
 
 namespace sweep {

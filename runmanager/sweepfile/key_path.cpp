@@ -7,8 +7,6 @@
 #include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/network/layers.h"
-#include "core/network/optimizer.h"
-#include "core/network/schedule.h"
 
 namespace sweep {
 
@@ -16,8 +14,15 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-bool is_optimizer_argument(std::string_view name) {
-  return argument_setting(optimizer_types(), name).has_value();
+std::optional<Setting> layer_argument(std::string_view name) {
+  for (const NamedType& type : layer_types()) {
+    if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
+  }
+  return std::nullopt;
+}
+
+std::span<const Setting> optimizer_arguments() {
+  return find_setting(top_level_settings(), "optimizer")->table();
 }
 
 // Accepts "network.layers.conv1.bias" and "network.layers.block1.shortcut.0.bias": "network", then pairs of a
@@ -74,11 +79,8 @@ std::vector<std::string> sweepable_keys() {
   for (const Setting& setting : top_level_settings()) {
     if (setting.sweepable && setting.is_shown) keys.push_back(setting.name);
   }
-  for (const NamedType& type : optimizer_types()) {
-    for (const ArgumentType& argument : type.arguments) {
-      if (std::ranges::find(keys, argument.name) == keys.end()) keys.push_back(argument.name);
-    }
-  }
+  for (const Setting& argument : optimizer_arguments())
+    if (std::ranges::find(keys, argument.name) == keys.end()) keys.push_back(argument.name);
   return keys;
 }
 
@@ -118,13 +120,13 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
     problems.add(place, fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
     return std::nullopt;
   }
-  if (complete && path.size() == 1 && is_optimizer_argument(path[0])) return KeyPath{"optimizer", path[0]};
+  if (complete && path.size() == 1 && find_setting(optimizer_arguments(), path[0]) != nullptr)
+    return KeyPath{"optimizer", path[0]};
 
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
   if (const std::string whole = whole_of(key); !whole.empty()) hint = did_you_mean(whole + "." + key);
-  if (argument_setting(layer_types(), key))
-    hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
+  if (layer_argument(key)) hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
   problems.add(place,
                fmt::format("unknown key {}, allowed: {}, and parts of these such as optimizer.momentum{}",
                            in_quotes(key), fmt::join(keys, ", "), hint));
@@ -135,7 +137,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 KeyPath program_parameter(const std::string& key) { return {"param", key}; }
 
 std::optional<Setting> setting_at(const KeyPath& path, std::span<const Setting> table) {
-  if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
+  if (is_layer_argument(path)) return layer_argument(path.back());
   const Setting* setting = find_setting(table, path[0]);
   if (setting == nullptr) return std::nullopt;
   if (path.size() == 1) return *setting;

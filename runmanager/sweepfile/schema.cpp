@@ -2,9 +2,7 @@
 #include <utility>
 
 #include "core/network/layers.h"
-#include "core/network/optimizer.h"
 #include "core/network/schedule.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/space.h"
 #include "runmanager/sweepfile/sweep_file.h"
@@ -187,11 +185,8 @@ Json axes_schema(Json& definitions) {
   for (const Setting& setting : top_level_settings()) {
     if (setting.sweepable) properties[setting.name] = axis_schema(value_schema(setting, definitions));
   }
-  for (const NamedType& type : optimizer_types()) {
-    for (const ArgumentType& argument : type.arguments) {
-      properties[argument.name] = axis_schema(value_schema(argument));
-    }
-  }
+  for (const Setting& argument : find_setting(top_level_settings(), "optimizer")->table())
+    properties[argument.name] = axis_schema(value_schema(argument, definitions));
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   std::string keys_with_parts;
   for (const Setting& setting : top_level_settings()) {

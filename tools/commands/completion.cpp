@@ -116,11 +116,7 @@ std::vector<Setting> parts_of(const std::string& key) {
   const std::optional<Setting> setting = key.empty() ? std::nullopt : setting_at(key_path(key));
   if (!key.empty() && !setting) return {};
   const std::span<const Setting> table = key.empty() ? top_level_settings() : setting->table();
-  std::vector<Setting> parts(table.begin(), table.end());
-  for (const NamedType& type : setting ? setting->types : std::span<const NamedType>()) {
-    for (const ArgumentType& argument : type.arguments) parts.push_back({argument});
-  }
-  return parts;
+  return {table.begin(), table.end()};
 }
 
 // The values that a key of sweep files has by name.

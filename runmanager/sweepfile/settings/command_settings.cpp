@@ -2,7 +2,6 @@
 #include "core/base/error.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/metric_pattern.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

@@ -9,7 +9,6 @@
 #include "core/data/known_datasets.h"
 #include "core/data/readers/readers.h"
 #include "core/engine/engine.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

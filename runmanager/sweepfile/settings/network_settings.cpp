@@ -6,7 +6,7 @@
 
 #include "core/base/suggest.h"
 #include "core/network/layers.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {

@@ -11,7 +11,6 @@
 #include "runmanager/config/run_config.h"
 #include "runmanager/config/search_spec.h"
 #include "runmanager/sweepfile/search_reader.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

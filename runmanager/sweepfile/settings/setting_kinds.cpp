@@ -1,4 +1,4 @@
-#include "runmanager/sweepfile/settings/setting_kinds.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 #include <fmt/format.h>
 
@@ -256,6 +256,12 @@ Setting named(const std::string& name, std::span<const NamedType> types, std::st
   Setting row = setting({.name = name, .help = std::move(help)}, SettingShape::kNamed);
   row.definition = name;
   row.types = types;
+  std::vector<Setting> arguments;
+  for (const NamedType& type : types) {
+    for (const ArgumentType& argument : type.arguments)
+      if (find_setting(arguments, argument.name) == nullptr) arguments.push_back({argument});
+  }
+  row.keys = std::make_shared<const std::vector<Setting>>(std::move(arguments));
   row.short_key = "name";
   row.has_parts = true;
   return row;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/base/suggest.h"
 #include "runmanager/config/metrics.h"
@@ -154,15 +153,7 @@ const Setting* find_setting(std::span<const Setting> settings, std::string_view 
   return found == settings.end() ? nullptr : &*found;
 }
 
-std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
-  for (const NamedType& type : types) {
-    if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
-  }
-  return std::nullopt;
-}
-
 std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts) {
-  if (!whole.types.empty()) return parts.size() == 1 ? argument_setting(whole.types, parts[0]) : std::nullopt;
   const bool is_map = whole.shape == SettingShape::kMap;
   const Setting* part = is_map ? &whole.elements->item : find_setting(whole.table(), parts[0]);
   if (part == nullptr) return std::nullopt;

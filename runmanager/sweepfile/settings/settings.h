@@ -59,8 +59,8 @@ enum class Changes {
   kApart     // what it names is compared instead: a device, epochs, the content of files
 };
 
-/// One key. Checks, defaults, the schema, help and completion follow from its row; setting_kinds.h makes
-/// them. If a key is not simple, `kind` is only the nearest kind of its value.
+/// One key. Checks, defaults, the schema, help and completion follow from its row, which
+/// one of the functions in rows makes. If a key is not simple, `kind` is only the nearest kind of its value.
 struct Setting : ArgumentType {
   SettingShape shape = SettingShape::kSimple;
   std::string allowed{};  // for messages: "a directory name"; empty: as ArgumentType says
@@ -68,7 +68,7 @@ struct Setting : ArgumentType {
   /// words of an "enum"; null: nothing.
   nlohmann::ordered_json schema{};
   std::string definition{};                            // of kObject and kNamed: its name in the schema
-  std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject
+  std::shared_ptr<const std::vector<Setting>> keys{};  // of kObject; of kNamed the arguments of all types
   std::string short_key{};  // of kObject and kNamed: a value alone represents an object with this key
   std::span<const NamedType> types{};    // of kNamed; the first one is used if no name is given
   std::shared_ptr<Elements> elements{};  // of kList and kMap
@@ -88,32 +88,18 @@ struct Setting : ArgumentType {
   std::span<const Setting> table() const { return keys ? *keys : std::span<const Setting>(); }
 
   // The row with something else about it.
-  Setting unless_default() && {
-    default_is_recorded = false;
-    return std::move(*this);
-  }
-  Setting of_times() && {
-    changes = Changes::kTimes;
-    return std::move(*this);
-  }
-  Setting compared_apart() && {
-    changes = Changes::kApart;
-    return std::move(*this);
-  }
-  Setting completed_by(Complete function) && {
-    complete = function;
-    return std::move(*this);
-  }
-  Setting hidden() && {
-    is_shown = false;
-    return std::move(*this);
-  }
-  Setting if_given() && {
-    only_if_given = true;
-    return std::move(*this);
-  }
-  Setting not_swept() && {
-    sweepable = false;
+  Setting unless_default() && { return with(&Setting::default_is_recorded, false); }
+  Setting of_times() && { return with(&Setting::changes, Changes::kTimes); }
+  Setting compared_apart() && { return with(&Setting::changes, Changes::kApart); }
+  Setting completed_by(Complete function) && { return with(&Setting::complete, function); }
+  Setting hidden() && { return with(&Setting::is_shown, false); }
+  Setting if_given() && { return with(&Setting::only_if_given, true); }
+  Setting not_swept() && { return with(&Setting::sweepable, false); }
+
+ private:
+  template <typename Value>
+  Setting with(Value Setting::*member, Value value) {
+    this->*member = value;
     return std::move(*this);
   }
 };
@@ -143,9 +129,6 @@ nlohmann::ordered_json complete_network(const JsonView& node, Problems& problems
 
 /// Returns the setting called `name`, or nullptr.
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
-
-/// The row of an argument that some of `types` have, or nothing.
-std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name);
 
 /// The row for a part of a key with parts: "images" of "log", "momentum" of "optimizer", "stages" of
 /// "parallel"'s "pipeline", any of "metrics". Nothing if there is none.
@@ -197,5 +180,72 @@ void complete_arguments(const JsonView& object, const NamedType& type,
 /// wrong.
 nlohmann::ordered_json complete_named(const JsonView& node, std::span<const NamedType> types,
                                       std::span<const std::string> reserved_keys, Problems& problems);
+
+/// The kinds of rows that the tables are made of.
+namespace rows {
+
+inline constexpr double kMaxExactInteger =
+    9007199254740992.0;                          // 2^53: doubles hold every integer up to here.
+inline constexpr double kMaxImageExtent = 8192;  // pixels
+inline constexpr double kMaxCount = 1e9;         // Catches typing errors in epochs, repeats or samples.
+
+/// A key with an integer in [minimum, maximum].
+Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help);
+/// A key with a number >= 0, or > 0 if it is `positive`. Without `value` it has no default.
+Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help);
+Setting boolean(std::string name, bool value, std::string help);
+/// A key whose value is one of `choices`. Without `value` it has no default.
+Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
+               std::string help);
+Setting path(std::string name, std::string help);
+/// A metric of a person's own program.
+Setting metric_name(std::string name, std::string help);
+/// Numbers per channel, each >= `minimum`, or > it if they are `positive`.
+Setting channels(std::string name, double minimum, bool positive);
+Setting count_or_fraction(std::string name, std::string help);
+Setting directory_name(std::string name, std::string help);
+/// Patterns of texts: any, or one with a character at least.
+inline constexpr const char *kAnyText = "", *kNotEmpty = ".";
+
+/// A rule for texts, which may read like numbers.
+struct TextRule {
+  const char* allowed;  // for messages
+  bool (*is_good)(const std::string& text);
+  const char* pattern;  // for the schema, as far as one goes
+};
+
+/// A text that follows `rule`, which has to live as long as the program.
+Setting text(std::string name, const TextRule& rule, std::string help);
+Setting device(std::string name, std::string value, std::string help);
+Setting image_count(std::string name, std::int64_t value, std::string help);
+/// A list, or an object of keys of any name. `allowed`: for messages about what is neither, or of another
+/// length. `item` needs no name.
+Setting list(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
+Setting map(std::string name, std::string allowed, Setting item, Counts counts, std::string help);
+/// The list, or a value alone in its place, which becomes a list of one if it `is_wrapped`.
+Setting or_alone(Setting list, Setting alone, bool is_wrapped = true);
+/// An object with these keys. Its schema is called `name`.
+Setting object(const std::string& name, std::string help, std::vector<Setting> keys);
+/// A type by its name, the first one by default, or an object with that name and the type's arguments. Its
+/// schema is called `name`.
+Setting named(const std::string& name, std::span<const NamedType> types, std::string help);
+/// The objects of a sweep file; `is_of_program`: of one with a "command", whose metrics are the program's.
+Setting dataset();
+Setting network();
+Setting parallel();
+Setting stop(bool is_of_program);
+Setting search(bool is_of_program);
+Setting log();
+Setting slurm();
+/// A key that its own code reads. `schema` as Setting has it.
+Setting custom(std::string name, nlohmann::ordered_json schema, std::string help);
+
+/// The schema of a list of `items`, and of an object with nothing but `properties`.
+nlohmann::ordered_json list_of(nlohmann::ordered_json items, Counts counts = {});
+nlohmann::ordered_json object_with(nlohmann::ordered_json properties, std::vector<std::string> required = {});
+/// The schema that is called `name` in the file's.
+nlohmann::ordered_json definition(const std::string& name);
+
+}  // namespace rows
 
 }  // namespace sweep

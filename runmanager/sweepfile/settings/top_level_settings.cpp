@@ -9,7 +9,6 @@
 #include "core/network/optimizer.h"
 #include "core/network/schedule.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
 #include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {

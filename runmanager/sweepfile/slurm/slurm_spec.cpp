@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "runmanager/sweepfile/settings/setting_kinds.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 
