@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -267,57 +266,33 @@ class JsonParser {
   }
 
   std::string parse_string() {
-    const std::size_t end = end_of_string(at_);
-    std::string result;
+    const std::size_t start = at_, end = end_of_string(at_);
     for (++at_; at_ < end;) {
       const char c = text_[at_];
       if (static_cast<unsigned char>(c) < 0x20)
         fail(at_, fmt::format("a string holds the control character U+{:04X}, want \\u{:04x} instead",
                               static_cast<unsigned>(c), static_cast<unsigned>(c)));
-      if (c == '\\') {
-        parse_escape(result);
-      } else {
-        result += c;
-        ++at_;
-      }
+      at_ += c == '\\' ? escape_size() : 1;
     }
     ++at_;
-    return result;
+    const std::string_view literal = text_.substr(start, at_ - start);
+    if (literal.find('\\') == std::string_view::npos)
+      return std::string(literal.substr(1, literal.size() - 2));
+    return Json::parse(literal).get<std::string>();
   }
 
-  void parse_escape(std::string& result) {
-    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
-    const char letter = text_[at_ + 1];
-    if (letter == 'u') return append_utf8(parse_unicode_escape(), result);
-    const std::size_t which = kLetters.find(letter);
-    if (which == std::string_view::npos) {
+  // Bytes of the escape that is next: \n, \uXXXX, or two of these for a surrogate pair.
+  std::size_t escape_size() const {
+    if (text_[at_ + 1] != 'u') {
+      if (std::string_view("\"\\/bfnrt").find(text_[at_ + 1]) != std::string_view::npos) return 2;
       std::size_t end = at_ + 2;  // of the whole UTF-8 character
       while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
       fail(at_, fmt::format("{} is no escape of JSON, allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
                             shown_text(text_.substr(at_, end - at_), end - at_)));
     }
-    result += kMeanings[which];
-    at_ += 2;
-  }
-
-  // The value of the \uXXXX at `offset`; a value that no character has if there is none.
-  std::uint32_t code_unit(std::size_t offset) const {
-    constexpr std::uint32_t kNone = 0xFFFFFFFF;
-    const std::string_view escape = text_.substr(std::min(offset, text_.size()), 6);
-    if (escape.size() < 6 || !escape.starts_with("\\u")) return kNone;
-    std::uint32_t unit = 0;
-    const auto [stopped, error] = std::from_chars(escape.data() + 2, escape.data() + 6, unit, 16);
-    return error == std::errc() && stopped == escape.data() + 6 ? unit : kNone;
-  }
-
-  // The character of one \uXXXX, or of the two of a surrogate pair.
-  std::uint32_t parse_unicode_escape() {
-    const std::uint32_t first = code_unit(at_), second = code_unit(at_ + 6);
-    const bool is_pair = first >= 0xD800 && first < 0xDC00 && second >= 0xDC00 && second < 0xE000;
-    if (first > 0xFFFF || (!is_pair && first >= 0xD800 && first < 0xE000))
-      fail(at_, "this \\u escape does not name a character, want \\u and 4 hexadecimal digits");
-    at_ += is_pair ? 12 : 6;
-    return is_pair ? 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00) : first;
+    for (const std::size_t size : {6, 12})
+      if (Json::accept(fmt::format("\"{}\"", text_.substr(at_, size)))) return size;
+    fail(at_, "this \\u escape does not name a character, want \\u and 4 hexadecimal digits");
   }
 
   std::string_view text_;
