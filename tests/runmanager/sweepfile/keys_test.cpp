@@ -1,4 +1,4 @@
-// The keys "parallel" and "accumulate".
+// What single keys of a sweep file give.
 
 #include "core/network/network.h"
 #include "runmanager/config/data_check.h"
@@ -13,6 +13,16 @@ using Parallel = testing::InSweepFolder;
 using RunIdentity = testing::InSweepFolder;
 using SlurmKey = testing::InSweepFolder;
 using Stop = testing::InSweepFolder;
+using SearchFile = testing::InSweepFolder;
+
+using Json = nlohmann::ordered_json;
+
+// What a run with the settings `b` differs in from one with `a`; "" if it is the same run.
+std::string difference(const Json& a, const Json& b) {
+  return to_string(differences(identity_of(a, "cpu", nullptr), identity_of(b, "cpu", nullptr)));
+}
+
+// The keys "parallel" and "accumulate".
 
 TEST_F(Parallel, HasWhatTheFileSays) {
   EXPECT_EQ(folder.load(SweepFolder::with(R"("lr": 0.1)")).runs.at(0).parallel, ParallelOptions{});
@@ -31,25 +41,23 @@ TEST_F(Parallel, HasWhatTheFileSays) {
 
 // A run that four devices began goes on with two.
 TEST_F(Parallel, DoesNotChangeWhatARunIs) {
-  const auto identity = [this](const std::string& keys) {
-    const Sweep sweep = folder.load(SweepFolder::with(keys));
-    return identity_of(sweep.runs.at(0).resolved.json(), "cpu", nullptr);
+  const auto change = [this](const std::string& keys) {
+    return difference(folder.load(SweepFolder::with("\"lr\": 0.1")).runs.at(0).resolved,
+                      folder.load(SweepFolder::with("\"lr\": 0.1, " + keys)).runs.at(0).resolved);
   };
-  const sweep::RunIdentity plain = identity(R"("lr": 0.1)");
-  EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"data": 4})")).empty());
-  EXPECT_TRUE(differences(plain, identity(R"("lr": 0.1, "parallel": {"pipeline": {"stages": 2}})")).empty());
-  EXPECT_FALSE(differences(plain, identity(R"("lr": 0.1, "accumulate": 2)")).empty());
+  EXPECT_EQ(change(R"("parallel": {"data": 4})"), "");
+  EXPECT_EQ(change(R"("parallel": {"pipeline": {"stages": 2}})"), "");
+  EXPECT_EQ(change(R"("accumulate": 2)"), "accumulate: 1 -> 2");
 }
 
 TEST_F(RunIdentity, AnotherNetworkIsToldWithoutEveryArgumentOfItsLayers) {
-  const auto identity = [](const char* layers) {
-    return identity_of({{"lr", 0.1}, {"network", {{"layers", nlohmann::json::parse(layers)}}}}, "cpu",
-                       nullptr);
+  const auto with = [](const char* layers) {
+    return Json{{"lr", 0.1}, {"network", {{"layers", Json::parse(layers)}}}};
   };
-  EXPECT_EQ(to_string(differences(identity("[1, 2, 3, 4, 5]"), identity("[0, 0, 0, 0, 0]"))),
+  EXPECT_EQ(difference(with("[1, 2, 3, 4, 5]"), with("[0, 0, 0, 0, 0]")),
             "network.layers[0]: 1 -> 0, network.layers[1]: 2 -> 0, network.layers[2]: 3 -> 0, "
             "network.layers[3]: 4 -> 0, network.layers[4]: 5 -> 0");
-  EXPECT_THAT(to_string(differences(identity("[1, 2, 3, 4, 5, 6, 7]"), identity("[0, 0, 0, 0, 0, 0, 0]"))),
+  EXPECT_THAT(difference(with("[1, 2, 3, 4, 5, 6, 7]"), with("[0, 0, 0, 0, 0, 0, 0]")),
               EndsWith("network.layers[4]: 5 -> 0, 2 more of network"));
 }
 
@@ -59,9 +67,9 @@ TEST_F(RunIdentity, IsThatOfEarlierVersionsWhichHadAPrecision) {
   EXPECT_FALSE(now.contains("precision"));
   auto before = now;
   before["precision"] = "fp32";
-  EXPECT_TRUE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+  EXPECT_EQ(difference(before, now), "");
   before["precision"] = "bf16";
-  EXPECT_FALSE(differences(identity_of(before, "cpu", nullptr), identity_of(now, "cpu", nullptr)).empty());
+  EXPECT_NE(difference(before, now), "");
 }
 
 // The key "slurm", and --slurm.
@@ -187,17 +195,104 @@ TEST_F(NestedLayers, APoolsStrideThatIsLeftOutIsWrittenDown) {
                      stride + R"(}]}, {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
     return load().runs.at(0).resolved.json();
   };
-  const auto differ = [](const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
-    return to_string(differences(identity_of(a, "cpu", nullptr), identity_of(b, "cpu", nullptr)));
-  };
   auto without = config("");
   auto& pool = without["network"]["layers"][0]["layers"][0];
   EXPECT_EQ(pool["stride"], pool["kernel_size"]);
   EXPECT_TRUE(same_value(without, config(R"(, "stride": [2, 2])")));
   pool.erase("stride");
-  EXPECT_EQ(differ(without, config("")), "");
-  EXPECT_EQ(differ(without, config(R"(, "stride": 1)")),
+  EXPECT_EQ(difference(without, config("")), "");
+  EXPECT_EQ(difference(without, config(R"(, "stride": 1)")),
             "network.layers[0].layers[0].stride[0]: 2 -> 1, network.layers[0].layers[0].stride[1]: 2 -> 1");
+}
+
+// The key "search", and axes that are ranges.
+
+// With a validation set, which the default metric needs.
+std::string searching(const std::string& search, const std::string& more) {
+  return R"({"dataset": {"name": "fashion-mnist", "validation": 1000}, "network": "net.json", "epochs": 9,)"
+         "\n\"search\": " +
+         search + ",\n" + more + "}";
+}
+
+constexpr const char* kRates = R"("params": {"lr": {"log_uniform": [0.0001, 0.1]}, "batch_size": [10, 100]})";
+
+TEST_F(SearchFile, DrawsPointsWithinTheirRanges) {
+  const Sweep sweep = folder.load(
+      searching(R"({"method": "random", "trials": 60, "seed": 4})",
+                R"("params": {"lr": {"log_uniform": [0.001, 0.1]}, "batch_size": {"int_uniform": [16, 64]},
+                    "optimizer": ["sgd", "adam"]})"));
+  ASSERT_THAT(sweep.runs, SizeIs(60));
+  EXPECT_THAT(sweep.keys, ElementsAre("lr", "batch_size", "optimizer"));
+  std::set<std::string> names;
+  int low = 0;
+  for (const RunConfig& run : sweep.runs) {
+    EXPECT_GE(run.lr, 0.001);
+    EXPECT_LE(run.lr, 0.1);
+    low += run.lr < 0.01;
+    EXPECT_GE(run.batch_size, 16U);
+    EXPECT_LE(run.batch_size, 64U);
+    EXPECT_EQ(std::get<double>(*find_param(run.params, "lr")), run.lr);
+    EXPECT_EQ(std::get<std::int64_t>(*find_param(run.params, "batch_size")),
+              static_cast<std::int64_t>(run.batch_size));
+    EXPECT_EQ(std::holds_alternative<AdamOptions>(run.optimizer),
+              param_text(run.params, "optimizer") == "adam");
+    EXPECT_LT(run.name.size(), 45U) << run.name;
+    EXPECT_TRUE(names.insert(run.name).second);
+  }
+  EXPECT_GT(low, 15);
+  EXPECT_LT(low, 45);
+}
+
+TEST_F(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
+  const auto names = [&](const std::string& search) {
+    std::vector<std::string> list;
+    for (const RunConfig& run : folder.load(searching(search, kRates)).runs) list.push_back(run.name);
+    return list;
+  };
+  const auto ten = names(R"({"method": "random", "trials": 10, "seed": 7})");
+  auto twenty = names(R"({"method": "random", "trials": 20, "seed": 7})");
+  twenty.resize(10);
+  EXPECT_EQ(ten, twenty);
+  EXPECT_NE(ten, names(R"({"method": "random", "trials": 10, "seed": 8})"));
+}
+
+TEST_F(SearchFile, RepeatsEachRandomPoint) {
+  const Sweep sweep = folder.load(searching(R"({"method": "random", "trials": 2})",
+                                            R"("repeats": 2, "params": {"lr": {"uniform": [0.1, 1]}})"));
+  ASSERT_THAT(sweep.runs, SizeIs(4));
+  EXPECT_THAT(sweep.keys, ElementsAre("lr", "repeat"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(sweep.runs[i].index, i);
+    EXPECT_EQ(sweep.runs[i].repeat, i % 2);
+    EXPECT_EQ(sweep.runs[i].lr, sweep.runs[i / 2 * 2].lr);
+    EXPECT_EQ(param_text(sweep.runs[i].params, "repeat"), std::to_string(i % 2));
+  }
+  EXPECT_NE(sweep.runs[0].lr, sweep.runs[2].lr);
+}
+
+TEST_F(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
+  const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 30, "at_once": 3})", kRates));
+  EXPECT_THAT(sweep.runs, SizeIs(3));
+  ASSERT_TRUE(sweep.trials);
+  EXPECT_THAT(sweep.trials->points, SizeIs(3));
+  const RunConfig next = sweep.trials->make_run(3, {0.05, 1.0});
+  EXPECT_EQ(next.name, "lr=0.05,batch_size=100");
+  EXPECT_EQ(next.batch_size, 100U);
+  EXPECT_EQ(next.index, 3U);
+  EXPECT_EQ(next.resolved.at("lr"), 0.05);
+}
+
+TEST_F(SearchFile, ATrialWithoutAKeyKnowsTheValueInForce) {
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("search": {"method": "random", "trials": 20, "metric": "Loss/train"},
+         "params": {"optimizer": ["adam", "sgd"], "momentum": {"uniform": [0.1, 1]}, "batch_size": {"int_uniform": [2, 9]}},
+         "when": {"momentum": {"optimizer": "sgd"}, "batch_size": {"optimizer": "adam"}})"));
+  for (const RunConfig& run : sweep.runs) {
+    if (std::holds_alternative<AdamOptions>(run.optimizer))
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("momentum", ParamValue(0.0))));
+    else
+      EXPECT_THAT(run.not_swept, ElementsAre(Pair("batch_size", ParamValue(std::int64_t{100}))));
+  }
 }
 
 }  // namespace sweep::keys_test
