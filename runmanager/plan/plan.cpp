@@ -9,9 +9,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
-#include "core/network/network.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
 namespace {

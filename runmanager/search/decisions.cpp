@@ -8,7 +8,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "runmanager/search/search_space.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace sweep {

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/suggest.h"
+#include "core/base/text.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/space.h"
 
@@ -220,26 +221,19 @@ bool is_file_path(const KeyPath& path) {
 }
 
 std::map<std::string, std::string> short_paths(const std::vector<std::string>& paths) {
-  std::map<std::string, std::vector<std::string>> parts;
-  std::size_t longest = 1;
+  std::map<std::string, std::vector<std::string_view>> parts;
   for (const std::string& path : paths) {
-    std::vector<std::string>& list = parts[path];
-    list.clear();
-    for (const fs::path& part : fs::path(path).relative_path()) {
-      if (!part.empty()) list.push_back(part.string());
-    }
-    longest = std::max(longest, list.size());
+    parts[path] = split(path, '/');
+    std::erase(parts[path], "");
   }
   std::map<std::string, std::string> names;
-  for (std::size_t count = 1; count <= longest; ++count) {
-    names.clear();
+  for (std::size_t count = 1, longest = 1; count <= longest; ++count) {
     std::set<std::string> distinct;
     for (const auto& [path, list] : parts) {
-      const std::size_t shown = std::min(count, list.size());
-      const auto name =
-          fmt::format("{}", fmt::join(list.end() - static_cast<std::ptrdiff_t>(shown), list.end(), "/"));
-      names[path] = name;
-      distinct.insert(name);
+      longest = std::max(longest, list.size());
+      const auto shown = static_cast<std::ptrdiff_t>(std::min(count, list.size()));
+      names[path] = fmt::format("{}", fmt::join(list.end() - shown, list.end(), "/"));
+      distinct.insert(names[path]);
     }
     if (distinct.size() == parts.size()) break;
   }

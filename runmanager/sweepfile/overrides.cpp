@@ -16,11 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Override {
+// The value is the one, or a list of several.
+struct Override : Assignment {
   std::string key;
-  KeyPath path;
-  JsonPlace place;
-  JsonDocument value;    // the one value, or a list of several
   bool is_axis = false;  // of several values, or of a list or a range of JSON
 };
 
@@ -124,10 +122,8 @@ std::optional<Override> read_override(const JsonView& root, const std::string& t
   const JsonPlace place{.source = source, .path = {key}};
   const std::optional<KeyPath> path = path_of(root, key, place, KeyUse::kValue, problems);
   if (!path) return std::nullopt;
-  Override override{.key = key.starts_with("params.") ? key.substr(7) : key,
-                    .path = *path,
-                    .place = place,
-                    .value = {Json::array(), place.whole()}};
+  Override override{{*path, place, {Json::array(), place.whole()}},
+                    key.starts_with("params.") ? key.substr(7) : key};
   const std::string value_text = text.substr(key.size() + 1);
   const std::vector<std::string> parts =
       is_one_text(root, *path, value_text) ? std::vector<std::string>{value_text} : split_values(value_text);
@@ -188,7 +184,7 @@ void apply(JsonDocument& root, const Override& override, std::vector<Assignment>
   const Setting* setting = find_setting(settings_of(root), override.path[0]);
   if (setting == nullptr || setting->sweepable) {
     if (override.is_axis || setting == nullptr) return add_axis(root, override);
-    return plain.push_back({override.path, override.place, override.value});
+    return plain.push_back(override);
   }
   // Also a value alone in the place of an object, as the seconds of "timeout".
   const bool simple = setting->shape == SettingShape::kSimple || setting->kind == ArgumentKind::kPath ||

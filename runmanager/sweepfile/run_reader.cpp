@@ -8,9 +8,7 @@
 
 #include "core/base/text.h"
 #include "runmanager/config/params.h"
-#include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 
@@ -219,9 +217,8 @@ RunConfig RunReader::read(const Combination& combination, Problems& problems) {
   if (is_command) {  // Every parameter is the program's.
     Json& params = config.resolved["params"];
     for (const AxisValue& value : combination.values) {
-      const JsonDocument given = value.value();
-      params[value.axis->key] = given.json;
-      if (value.axis->key == "device") config.device = JsonView(given).text();
+      const Json& param = params[value.axis->key] = value.axis->json_at(value.number);
+      if (value.axis->key == "device") config.device = param.is_string() ? param.get<std::string>() : "";
     }
     return config;
   }

@@ -6,12 +6,10 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "runmanager/config/metrics.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/sweepfile/settings/settings.h"
-#include "runmanager/sweepfile/space.h"
 
 namespace sweep {
 

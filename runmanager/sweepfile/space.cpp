@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/network/arguments.h"
-#include "runmanager/sweepfile/key_path.h"
 
 namespace sweep {
 
@@ -103,7 +102,7 @@ void Space::bind_rules(const JsonView& base) {
   for (Grid& grid : grids_) {
     GridRules& rules = rules_.emplace_back();
     for (Axis& axis : grid.axes) {
-      if (axis.range) axis.values.json.push_back(axis.value_at(axis.range->low).json);
+      if (axis.range) axis.values.json.push_back(axis.json_at(axis.range->low));
       std::vector<Tests>& conditions = rules.when.emplace_back();
       for (const Rule& rule : when_) {
         if (rule.axis == axis.path) conditions.push_back(tests_of(rule.conditions, grid, base));
@@ -139,7 +138,7 @@ bool Space::hold(const Tests& tests, std::size_t grid, const SearchPoint& point)
     if (test.axis == kNoAxis || !is_active(test.axis, grid, point)) return test.otherwise;
     const Axis& axis = grids_[grid].axes[test.axis];
     const double number = *point[test.axis];
-    return axis.range ? is_met(*test.condition, axis.value_at(number).json)
+    return axis.range ? is_met(*test.condition, axis.json_at(number))
                       : test.by_value[static_cast<std::size_t>(number)];
   });
 }
@@ -286,10 +285,15 @@ SearchDomain Space::domain_of(const std::shared_ptr<const Space>& self) {
   return domain;
 }
 
+Json Axis::json_at(double number) const {
+  if (!range) return values.json.at(static_cast<std::size_t>(number));
+  if (has_integers(range->kind)) return static_cast<std::int64_t>(std::llround(number));
+  return number;
+}
+
 JsonDocument Axis::value_at(double number) const {
-  if (!range) return JsonDocument(JsonView(values).at(static_cast<std::size_t>(number)));
-  const bool is_integer = has_integers(range->kind);
-  return {is_integer ? Json(static_cast<std::int64_t>(std::llround(number))) : Json(number), place.whole()};
+  if (range) return {json_at(number), place.whole()};
+  return JsonDocument(JsonView(values).at(static_cast<std::size_t>(number)));
 }
 
 std::string exclusion_reason(const Rule& rule) {

@@ -26,7 +26,8 @@ struct Axis {
   std::optional<Dimension> range = {};  // numbers that a search draws from
 
   /// The value at a point's number: the index of a choice, or the number of a range.
-  JsonDocument value_at(double number) const;
+  nlohmann::ordered_json json_at(double number) const;
+  JsonDocument value_at(double number) const;  // with its place
 };
 
 /// Holds if the value at `path` is one of `values`, or an element of one that is a list.
@@ -78,7 +79,7 @@ Axis read_axis(const JsonView& node, Problems& problems);
 /// An axis with one of its values.
 struct AxisValue {
   const Axis* axis = nullptr;
-  double number = 0;  // as Axis::value_at() takes it
+  double number = 0;  // of the point
   JsonDocument value() const { return axis->value_at(number); }
   auto operator<=>(const AxisValue&) const = default;
 };

@@ -85,33 +85,29 @@ JsonDocument without_structure(JsonDocument root) {
   return root;
 }
 
-Json axes_json(const JsonView& object) {
-  Json json = Json::object();
-  Problems ignored;
-  for (const JsonView& member : object.children()) {
-    const Axis axis = read_axis(member, ignored);
-    json[member.key()] = axis.range ? *member : axis.values.json;
-  }
-  return json;
-}
-
 // Returns the file with overrides and ranges written out: a sweep file that gives the same runs, wherever it
 // lies.
-Json expanded_json(const std::string& name, const JsonView& root, const JsonView& base) {
+Json expanded_json(const std::string& name, JsonDocument root, const JsonView& base) {
+  Problems ignored;
+  each_axes(root, [&](Json& axes, const KeyPath& at) {
+    for (const JsonView& member : find_path(root, at).children()) {
+      Axis axis = read_axis(member, ignored);
+      if (!axis.range) axes[member.key()] = std::move(axis.values.json);
+    }
+  });
   Json json = {{"name", name}};
   json.update(*base);
+  const auto copy = [&](const std::string& key) {
+    if (root.json.contains(key)) json[key] = root.json[key];
+  };
   for (const Setting& setting : settings_of(root)) {
-    // The name is there; axes follow with their values written out.
-    if (setting.sweepable || setting.name == "name" || setting.name == "params" || setting.name == "grids" ||
-        setting.name[0] == '$')
-      continue;
-    if (const JsonView value = root.find(setting.name)) json[setting.name] = *value;
+    // The name is there; axes follow.
+    const bool is_axes = setting.name == "params" || setting.name == "grids";
+    if (!setting.sweepable && !is_axes && setting.name != "name" && setting.name[0] != '$')
+      copy(setting.name);
   }
-  if (const JsonView params = root.find("params")) json["params"] = axes_json(params);
-  if (const JsonView grids = root.find("grids")) {
-    json["grids"] = Json::array();
-    for (const JsonView& grid : grids.children()) json["grids"].push_back(axes_json(grid));
-  }
+  copy("params");
+  copy("grids");
   return json;
 }
 
@@ -184,7 +180,7 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
     reader->read_grids(rule_base, sweep, problems);
   }
   problems.throw_if_any();
-  sweep.resolved = expanded_json(sweep.name, root, base);
+  sweep.resolved = expanded_json(sweep.name, std::move(root), base);
   if (!learned.is_null()) sweep.resolved["learned"] = std::move(learned);
   if (!is_command) check_against_data(sweep, known_data_sizes);
   return sweep;
