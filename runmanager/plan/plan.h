@@ -95,7 +95,7 @@ struct PlannedRun {
 };
 
 struct SweepPlan {
-  const Sweep* sweep = nullptr;
+  const Sweep* sweep = nullptr;                 // outlives the plan
   std::filesystem::path directory = {};         // of the sweep, which is or will be there
   std::vector<PlannedRun> runs = {};            // as Sweep::runs
   GpuPool gpus = {};                            // of this machine, for the runs of a program

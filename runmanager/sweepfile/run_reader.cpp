@@ -7,8 +7,6 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "runmanager/config/params.h"
-#include "runmanager/sweepfile/key_path.h"
 
 namespace sweep {
 

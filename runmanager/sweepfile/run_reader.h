@@ -18,8 +18,8 @@
 namespace sweep {
 
 /// Completes every setting of a run and reads it, but not its `index`, `name` and `params`. `tree` is a sweep
-/// file without axes and rules, or a recorded configuration. Reports every mistake; the run then keeps its
-/// defaults.
+/// file without axes and rules, or a recorded configuration. Reports every mistake; the run is of
+/// no use then.
 RunConfig read_run_config(const JsonView& tree, const ReadContext& context, Problems& problems);
 
 /// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
