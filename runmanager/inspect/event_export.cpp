@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/config/params.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <numeric>
 
 #include "core/base/error.h"

@@ -9,7 +9,6 @@
 
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
-#include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/terminal/live_sweep.h"

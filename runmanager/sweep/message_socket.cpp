@@ -9,7 +9,6 @@
 #include <cstring>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/json/json_text.h"

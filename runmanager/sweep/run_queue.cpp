@@ -10,7 +10,6 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {

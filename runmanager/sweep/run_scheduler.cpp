@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/provenance.h"
-#include "runmanager/records/run_files.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/stop_signals.h"
 

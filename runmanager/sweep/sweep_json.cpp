@@ -1,6 +1,5 @@
 #include "runmanager/sweep/sweep_json.h"
 
-#include <cstdint>
 #include <iterator>
 #include <utility>
 

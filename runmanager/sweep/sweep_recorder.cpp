@@ -14,7 +14,6 @@
 #include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/live_sweep.h"
-#include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/prepared_run.h"
 #include "tbwriter/event_files.h"

@@ -19,7 +19,6 @@
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 #include "runmanager/sweep/sweep_summary.h"
-#include "runmanager/text/json_output.h"
 
 namespace sweep {
 

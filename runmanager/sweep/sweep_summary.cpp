@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <iostream>
 
 #include "core/base/text.h"
 #include "core/json/json_text.h"

@@ -8,11 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/json/json_text.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"

@@ -11,7 +11,6 @@
 #include "runmanager/records/checkpoint_writer.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/terminal/table.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/resume_point.h"

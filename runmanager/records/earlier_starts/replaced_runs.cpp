@@ -8,7 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"

@@ -1,7 +1,6 @@
 #include "runmanager/records/results.h"
 
 #include "runmanager/records/recorded_config.h"
-#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/text/table_text.h"
