@@ -75,6 +75,10 @@ void replace_help(std::vector<std::string>& words) {
 // Throws unless `word` can be a sweep file: a word that is neither a file nor a path is most likely a
 // mistyped command.
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
+  if (word.ends_with(".py"))
+    throw ConfigError(fmt::format(
+        "{0} is no sweep file; a program goes after axes and --: sweep lr=0.1,0.01 -- python3 {0} {{flags}}",
+        word));
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return;
   const std::size_t equals = word.find('=');
@@ -156,9 +160,12 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
     if (!is_long && !is_short) continue;
     const std::string option = words[i].substr(0, is_long ? words[i].find('=') : 2);
     if (command.get_option_no_throw(option) != nullptr) continue;  // Also one that is not for people.
-    const std::string key = command.get_option_no_throw("overrides") != nullptr ? meant_key(option) : "";
-    throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "),
-                                  key.empty() ? suggestion(option, known) : did_you_mean(key + "=VALUE")));
+    const bool takes_keys = command.get_option_no_throw("overrides") != nullptr;
+    const std::string key = takes_keys ? meant_key(option) : "";
+    std::string hint = key.empty() ? suggestion(option, known) : did_you_mean(key + "=VALUE");
+    if (hint.empty() && takes_keys && words[i].find('=') != std::string::npos)
+      hint = "; keys of a sweep have no dashes: " + words[i].substr(words[i].find_first_not_of('-'));
+    throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "), hint));
   }
 }
 

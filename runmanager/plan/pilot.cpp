@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/known_datasets.h"
 #include "core/data/data_loader.h"
+#include "core/data/known_datasets.h"
 #include "core/engine/engine.h"
 #include "core/network/network.h"
 #include "runmanager/config/params.h"
