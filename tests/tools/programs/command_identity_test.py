@@ -22,6 +22,10 @@ class IdentityTest(ProgramRuns):
         self.sweep(self.file(params={"a": [1, 2], "b": [2]}, **keys), code=3)
         self.assertFalse((self.folder / "runs/s/a=1/metrics.jsonl").exists(), "the next start would take it for the run's")
 
+    def test_no_device_is_said_of_a_program_which_may_use_any(self):
+        self.sweep(self.file(command=["true"], params={"x": [1, 2]}))
+        self.assertIn("x=1: completed\n", self.sweep("show", "runs/s/x=1").stdout)
+
     def test_options_that_would_change_nothing_are_refused(self):
         file = self.file(command=["true"], params={"x": [1, 2]})
         self.sweep(file)
