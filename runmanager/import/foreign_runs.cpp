@@ -108,7 +108,7 @@ class RunMaker {
  private:
   struct Step {
     MetricReport values;
-    double time = 0;  // of the last value
+    double time = 0;  // of the first value
   };
 
   void add(const ExportedScalar& scalar, EventsPart part, std::string name) {
@@ -124,7 +124,8 @@ class RunMaker {
       step.values.step = point.step;
       step.values.in_events = part == EventsPart::kRun;
       step.values.values.emplace_back(&metric_called(name), point.value);
-      step.time = std::max(step.time, point.wall_time);
+      // A metric may be logged late, such as one of epochs among those of batches.
+      step.time = step.values.values.size() == 1 ? point.wall_time : std::min(step.time, point.wall_time);
     }
   }
 

@@ -40,9 +40,10 @@ RunRecord record_of(const ForeignRun& run, std::string name, const Json& program
   for (const auto& [metric, value] : run.metrics)
     record.metrics[std::string(metric_called(metric).key)] = value;
   if (!run.times.empty()) {
-    record.started = utc_time(static_cast<std::time_t>(run.times.front()));
-    record.ended = utc_time(static_cast<std::time_t>(run.times.back()));
-    record.run_seconds = run.times.back() - run.times.front();
+    const auto [begin, end] = std::ranges::minmax(run.times);
+    record.started = utc_time(static_cast<std::time_t>(begin));
+    record.ended = utc_time(static_cast<std::time_t>(end));
+    record.run_seconds = end - begin;
   }
   if (record.status == RunStatus::kFailed) record.error = "its hparams session says that it failed";
   record.provenance = program;

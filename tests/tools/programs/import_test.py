@@ -50,6 +50,14 @@ class ImportTest(ProgramRuns):
         self.assertEqual(len(exported[0]["scalars"]["Loss"]), 3)
         self.assertIn("was imported from", self.sweep("resume", "runs/deep", code=2).stderr)
 
+    def test_a_metric_that_counts_epochs_among_batches_leaves_the_times_right(self):
+        self.events("logs/a", [("loss", step, 1) for step in range(200)] + [("score", 0, 1)])
+        self.sweep("import", "logs")
+        record, = self.runs("logs").values()
+        seconds = [epoch["run_seconds"] for epoch in record["epochs"][1:]]
+        self.assertTrue(0 < seconds[0] <= seconds[-1] <= record["seconds"]["run"], (seconds, record["seconds"]))
+        self.assertLess(seconds[0], seconds[-1])
+
     def test_names_may_have_hyphens_commas_and_underscores(self):
         names = {"lr=1e-05-bs=5": (1e-05, 5), "lr=0.5,bs=6": (0.5, 6), "lr=0.25_bs=7": (0.25, 7), "lr=2/bs=8": (2, 8),
                  "2024_lr=0.125_bs=9": (0.125, 9)}
