@@ -164,7 +164,7 @@ std::string whole_of(const std::string& key) {
   for (const Setting& top : top_level_settings()) {
     if (part_setting(top, std::span(&key, 1))) return top.name;
   }
-  return "";
+  return key == "layers" ? "network" : "";
 }
 
 bool takes_list(const Setting& setting) {
