@@ -49,12 +49,14 @@ std::string hint_of_top(const std::string& word) {
   return is_of_top ? fmt::format("; {} belongs at the top of the file", in_quotes(name)) : "";
 }
 
-// The same, also for parts of keys: "momentum", which belongs in "optimizer". Nothing if the file is a
-// program's, or if `object` was taken out of its file.
+// The same, also for parts of keys: "momentum", which belongs in "optimizer", and for settings of a program.
+// Nothing if `object` was taken out of its file.
 std::string hint_of_place(const JsonView& object, std::span<const Setting> settings,
                           const std::string& word) {
   const bool is_file = settings.data() == top_level_settings().data();
-  if (is_command_file(object.document()) || (object.path().empty() && !is_file)) return "";
+  if (is_command_file(object.document()))
+    return object.path().empty() ? "; what the program is to get belongs in \"params\"" : "";
+  if (object.path().empty() && !is_file) return "";
   if (const std::string hint = hint_of_top(word); !hint.empty()) return hint;
   const std::string whole = whole_of(our_name(word));
   const std::string of_programs[] = {"command"};
