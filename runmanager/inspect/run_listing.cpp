@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/json/json_text.h"
@@ -56,12 +57,22 @@ std::vector<RunRecord> runs_in_file(const fs::path& directory, const Json& file)
 }
 
 std::vector<RunRecord> runs_as_started(const fs::path& directory) {
-  std::vector<RunRecord> runs;
-  for (const fs::path& run : run_directories(directory))
-    runs.push_back(read_run_record(run / kRunRecordFile));
-  std::sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
-    return std::tie(a.started, a.name) < std::tie(b.started, b.name);
+  struct Found {
+    fs::file_time_type written;
+    RunRecord run;
+  };
+  std::vector<Found> found;
+  for (const fs::path& run : run_directories(directory)) {
+    const fs::path file = run / kRunRecordFile;
+    std::error_code ignored;
+    found.push_back({fs::last_write_time(file, ignored), read_run_record(file)});
+  }
+  // Records have whole seconds: of quick runs, the one that ended first has started first.
+  std::ranges::sort(found, [](const Found& a, const Found& b) {
+    return std::tie(a.run.started, a.written, a.run.name) < std::tie(b.run.started, b.written, b.run.name);
   });
+  std::vector<RunRecord> runs;
+  for (Found& each : found) runs.push_back(std::move(each.run));
   return runs;
 }
 

@@ -57,6 +57,27 @@ TEST_F(SweepListing, HasOneWordForARunThatIsNotTrained) {
   }
 }
 
+// As those of a loop of one's own, which leaves no sweep.json, and whose runs take milliseconds.
+TEST_F(SweepListing, RunsThatStartedInOneSecondAreInTheOrderOfTheirEnds) {
+  const fs::path sweep = logdir_ / "small";
+  fs::remove(sweep / "sweep.json");
+  std::vector<std::string> names;
+  for (RunRecord& run : list_runs(sweep)) {
+    run.started = "2026-01-01T00:00:00Z";
+    tbwriter::spill(sweep / run.name / "run.json", run_record_text(run));
+    names.push_back(run.name);
+  }
+  for (int order = 0; order < 2; ++order) {
+    std::ranges::reverse(names);
+    fs::file_time_type time = fs::last_write_time(sweep / names[0] / "run.json");
+    for (const std::string& name : names)
+      fs::last_write_time(sweep / name / "run.json", time += std::chrono::milliseconds(10));
+    std::vector<std::string> listed;
+    for (const RunRecord& run : list_runs(sweep)) listed.push_back(run.name);
+    EXPECT_EQ(listed, names);
+  }
+}
+
 TEST_F(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
   fs::create_directory(logdir_ / "monday");
   fs::rename(logdir_ / "small", logdir_ / "monday/small");
