@@ -4,13 +4,9 @@
 #include "core/base/file.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
-#include "core/data/readers/readers.h"
-#include "tests/support/data_files.h"
 #include "tests/support/dataset_rows.h"
 
 namespace sweep::data_from_arrays_test {
-
-using test::bytes_of, test::npy_file;
 
 const NamedArray kLabel{"y", {1}, std::vector<std::int64_t>{0}};
 
@@ -32,15 +28,20 @@ NamedArray array_from(const nlohmann::json& array) {
   return made;
 }
 
-// A row of read_arrays.json: arrays, names of classes or targets, and keys of the data set.
+// A row of read_arrays.json: arrays, names of classes or targets, columns as their names and categories, and
+// keys of the data set.
 TEST(DataFromArrays, GivesWhatItsRowSays) {
   const auto rows = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/read_arrays.json"));
-  ASSERT_GE(rows.size(), 40u);
+  ASSERT_GE(rows.size(), 72u);
   for (const auto& row : rows) {
     DataArrays data;
     data.class_names = row.value("class_names", std::vector<std::string>());
     data.target_names = row.value("target_names", std::vector<std::string>());
     for (const auto& array : row.at("arrays")) data.arrays.push_back(array_from(array));
+    for (const auto& column : row.value("columns", nlohmann::json::array())) {
+      auto words = column.get<std::vector<std::string>>();
+      data.columns.push_back({words[0], {words.begin() + 1, words.end()}, words.size() > 1});
+    }
     test::expect_row(row, [&] { return data_from_arrays(data, test::dataset_spec_of(row), "FILE"); });
   }
 }
@@ -109,21 +110,6 @@ TEST(MakeDataset, NormalizesOnlyWhatItIsAskedToAndTakesTheShapeAsItIs) {
   EXPECT_EQ(asked.transform.std[1], 1.0f) << "a constant feature";
   const DataArrays rows{{{"x", {1, 4, 5, 3}, std::vector<std::uint8_t>(60)}, kLabel}};
   EXPECT_EQ(make_dataset(rows).shape, (Shape{4, 5, 3})) << "channels in front";
-}
-
-TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
-  const TemporaryDirectory directory;
-  directory.write("features.npy",
-                  npy_file("<i4", "(2, 2)", bytes_of<std::int32_t>({1, 2, 3, -(1 << 24) - 1})));
-  directory.write("labels.npy", npy_file("<i8", "(2,)", bytes_of<std::int64_t>({1, 0})));
-  const fs::path path = directory.path();
-  EXPECT_TRUE(is_npy(path));
-  EXPECT_TRUE(is_npy(path / "features.npy"));
-  const Dataset data = data_from_arrays(read_npy_files(std::span(&path, 1), {}), {}, "FOLDER");
-  EXPECT_THAT(data.train.labels(), ElementsAre(1, 0));
-  EXPECT_THAT(data.notes, ElementsAre(HasSubstr("array \"features\" holds integers of more than 24 bits")));
-  ASSERT_EQ(data.files.size(), 2u);
-  EXPECT_EQ(data.files[0].sha256.size(), 64u);
 }
 
 }  // namespace sweep::data_from_arrays_test

@@ -1,70 +1,20 @@
 // Files of arrays: what is read of small ones, and one clear message for everything that is wrong.
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/file.h"
 #include "core/data/readers/readers.h"
 #include "core/data/safetensors.h"
 #include "tests/fuzz/file_readers.h"
-#include "tests/support/data_files.h"
+#include "tests/support/file_rows.h"
 #include "tests/support/memory_file.h"
 
 namespace sweep::array_files_test {
 
 using nlohmann::json;
-using test::bytes_of, test::from_hex, test::gzip, test::idx, test::npy_file, test::some_bytes, test::zip_file;
-
-// `tensors`: the name, type, shape and values of each, one after another.
-std::string tensors_file(const json& tensors) {
-  json header;
-  std::string data;
-  for (const json& tensor : tensors) {
-    const std::size_t begin = data.size();
-    data += from_hex(tensor.at(3));
-    header[tensor.at(0).get<std::string>()] = {{"dtype", tensor.at(1)},
-                                               {"shape", json::parse(tensor.at(2).get<std::string>())},
-                                               {"data_offsets", {begin, data.size()}}};
-  }
-  return test::safetensors_file(header.dump(), data);
-}
-
-// The file of a row: its format's header, or none, before the values, as "data" or in "hex"; or an archive;
-// changed.
-std::string content_of(const json& row) {
-  const std::string data = row.value("data", "") + from_hex(row.value("hex", ""));
-  std::string content = data;
-  if (row.contains("npy"))
-    content = npy_file(row.at("npy").at(0), row.at("npy").at(1), data, row.value("fortran", false));
-  if (row.contains("idx")) content = idx(row.at("idx"), data);
-  if (row.contains("header")) content = test::safetensors_file(row.at("header"), data);
-  if (row.contains("tensors")) content = tensors_file(row.at("tensors"));
-  if (row.contains("zip")) {
-    std::vector<test::ZipMember> members;
-    for (const json& member : row.at("zip"))
-      members.push_back({member.at(0), content_of(member.at(1)), member.at(2)});
-    content = zip_file(members, row.value("crc", 0u), row.value("size", 0u));
-  }
-  if (row.contains("replace")) {
-    const std::string from = row.at("replace").at(0);
-    content.replace(content.find(from), from.size(), row.at("replace").at(1).get<std::string>());
-  }
-  content.resize(content.size() - row.value("cut", std::size_t{0}));
-  content += row.value("after", "");
-  if (row.contains("gzip")) {  // in two members, of which the first has so many bytes, or in one
-    const std::size_t first = row.at("gzip").is_number() ? row.at("gzip").get<std::size_t>() : 0;
-    content = (first > 0 ? gzip(content.substr(0, first)) : "") + gzip(content.substr(first));
-  }
-  if (row.contains("set")) {  // a byte after some text
-    const json& set = row.at("set");
-    content.at(content.find(set.at(0).get<std::string>()) + set.at(1).get<std::size_t>()) =
-        static_cast<char>(set.at(2).get<int>());
-  }
-  return content + row.value("after_all", "");
-}
+using test::bytes_of, test::gzip, test::idx, test::npy_file, test::some_bytes, test::zip_file;
 
 // The first array of a row's file; sets its digest.
 NamedArray read(const json& row, std::string& sha256) {
-  const std::string content = content_of(row), reader = row.at("reader");
+  const std::string content = test::content_of(row), reader = row.at("reader");
   if (reader == "weights") {
     const NamedTensor tensor = parse_safetensors(content, "FILE").tensors.at(0);
     return {tensor.name, tensor.shape, tensor.values};
@@ -140,16 +90,6 @@ TEST(ReadIdx, GivesTheSameForPlainAndCompressedContent) {
     digests.push_back(file.sha256());
   }
   EXPECT_EQ(digests[0], digests[1]);
-}
-
-TEST(ReadIdxDataset, ReadsAFileOfImagesAlone) {
-  const TemporaryDirectory directory;
-  const std::filesystem::path path = directory.write("new", idx({2, 1, 3}, "abcdef"));
-  EXPECT_TRUE(is_idx(path));
-  EXPECT_FALSE(is_idx(directory.write("labels", idx({3}, "abc"))));
-  const DataArrays data = read_idx_dataset(std::span(&path, 1), {});
-  ASSERT_EQ(data.arrays.size(), 1u);
-  EXPECT_EQ(data.arrays[0].name, "images");
 }
 
 TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {

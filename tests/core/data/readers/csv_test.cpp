@@ -80,41 +80,6 @@ TEST(Csv, ReadsLatin1AndUtf16) {
   EXPECT_THAT(error_of(std::string("\xff\xfe,\0\0\xd8,\0", 8)), HasSubstr("is not UTF-16"));
 }
 
-TEST(Csv, ReadsAFolderWithFilesForEachPart) {
-  const TemporaryDirectory directory;
-  directory.write("train-1.csv", "x,label\n1,a\n");
-  directory.write("train-2.csv", "x,label\n2,b\n");
-  directory.write("Test.CSV.gz", test::gzip("x,label\n3,b\n"));
-  directory.write("notes.md", "other files do not matter");
-  const fs::path path = directory.path();
-  EXPECT_TRUE(is_csv(path));
-  EXPECT_FALSE(is_tsv(path));
-  const Dataset data = data_from_arrays(read_csv(std::span(&path, 1), {}), {}, "FOLDER");
-  EXPECT_THAT(samples(data.train), ElementsAre(1, 2));
-  EXPECT_THAT(data.test.labels(), ElementsAre(1));
-  ASSERT_EQ(data.files.size(), 3u);
-  EXPECT_EQ(data.files[1].path, directory / "train-1.csv");
-  EXPECT_EQ(data.files[1].sha256.size(), 64u);
-  const std::string other = directory.write("train-3.csv", "label,x\na,4\n").string();
-  EXPECT_EQ(message_of<DataError>([&] { read_csv(std::span(&path, 1), {}); }),
-            other + ": has other columns than " + (directory / "Test.CSV.gz").string() +
-                ": column 1 is \"label\", not \"x\"");
-  directory.write("train-3.csv", "x\n4\n");
-  EXPECT_THAT(message_of<DataError>([&] { read_csv(std::span(&path, 1), {}); }),
-              HasSubstr(": column 2 is none, not \"label\""));
-}
-
-TEST(Csv, IsRecognisedByItsFirstLine) {
-  const TemporaryDirectory directory;
-  EXPECT_TRUE(is_csv(directory.write("a", "x,label\n1,a\n")));
-  EXPECT_TRUE(is_tsv(directory.write("b", "x\tlabel\n1\ta, b\n")));
-  EXPECT_TRUE(is_csv(directory.write("e", "\nx;label\n1;a\n")));
-  EXPECT_FALSE(is_csv(directory / "b"));
-  EXPECT_FALSE(is_csv(directory.write("c", "just text")));
-  EXPECT_FALSE(is_csv(directory.write("d", std::string("a,b\0c", 5))));
-  EXPECT_FALSE(is_csv(directory / "nowhere"));
-}
-
 TEST(Csv, ReadsRowsThatCrossTheBuffer) {
   std::string content = "x,label\n";
   for (int i = 0; i < 60'000; ++i)

@@ -1,9 +1,8 @@
-// Tensors of a safetensors file as a data set: every type, gzip, and damaged files.
+// Tensors of a safetensors file as a data set.
 
 #include <fcntl.h>
 
 #include "core/base/file.h"
-#include "core/data/data_from_arrays.h"
 #include "core/data/readers/readers.h"
 #include "core/data/readers/safetensors/tensor_file.h"
 #include "tests/support/data_files.h"
@@ -11,37 +10,10 @@
 
 namespace sweep::safetensors_data_test {
 
-using test::bytes_of, test::safetensors_file;
-
-TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
-  const test::TemporaryDirectory directory;
-  const std::string content = safetensors_file(
-      R"({"labels":{"dtype":"I64","shape":[3],"data_offsets":[0,24]},
-          "features":{"dtype":"F32","shape":[3,2],"data_offsets":[24,48]},
-          "more":{"dtype":"U8","shape":[1],"data_offsets":[48,49]}})",
-      bytes_of<std::int64_t>({1, 0, 2}) + bytes_of<float>({1, 2, 3, 4, 5, 6}) + "a");
-  const fs::path plain = directory / "plain";
-  for (const std::string& name : {std::string("plain"), std::string("packed")}) {
-    const fs::path path = directory.write(name, name == "plain" ? content : test::gzip(content));
-    EXPECT_TRUE(is_safetensors(path)) << name;
-    const Dataset data = data_from_arrays(read_safetensors_data(std::span(&path, 1), {}), {}, path.string());
-    EXPECT_EQ(data.shape, (Shape{2}));
-    EXPECT_THAT(data.train.labels(), ElementsAre(1, 0, 2));
-    EXPECT_THAT(data.train.set->floats(), ElementsAre(1, 2, 3, 4, 5, 6));
-    EXPECT_THAT(data.notes, ElementsAre(path.string() + ": array \"more\" is not used"));
-    ASSERT_EQ(data.files.size(), 1u);
-    EXPECT_EQ(data.files[0].sha256, read_safetensors_data(std::span(&plain, 1), {}).files[0].sha256);
-  }
-  EXPECT_THAT(message_of<DataError>([&] {
-                data_from_arrays(read_safetensors_data(std::span(&plain, 1), {}), {.targets = {"more"}},
-                                 "FILE");
-              }),
-              HasSubstr("\"features\" holds 3 samples, but \"more\" holds 1 targets"));
-}
-
 TEST(SafetensorsData, HasNoLargeHeader) {
   EXPECT_THAT(message_of<DataError>([] {
-                InputFile file = test::input_file(safetensors_file(std::string((1 << 20) + 1, '{'), ""));
+                InputFile file =
+                    test::input_file(test::safetensors_file(std::string((1 << 20) + 1, '{'), ""));
                 read_safetensors_arrays(file);
               }),
               HasSubstr("its header has 1048577 bytes; that of a data set has at most 1048576"));
