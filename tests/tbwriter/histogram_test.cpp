@@ -96,13 +96,6 @@ TEST(MakeHistogram, SaysTheSums) {
   EXPECT_DOUBLE_EQ(histogram.sum_squares, 97.3125);
 }
 
-TEST(MakeHistogram, OfNothingIsEmpty) {
-  const Histogram histogram = make_histogram(std::vector<float>());
-  EXPECT_EQ(histogram.number, 0);
-  EXPECT_TRUE(histogram.limits.empty());
-  EXPECT_TRUE(histogram.counts.empty());
-}
-
 TEST(MakeHistogram, OfOneValueHasOneBucketAroundIt) {
   for (const float value : {0.0f, -0.0f, 1.0f, -1.0f, 1e-30f, -1e-30f, 3e38f, -3e38f, 1e20f}) {
     const Histogram histogram = make_histogram(std::span<const float>(&value, 1));
@@ -121,24 +114,17 @@ TEST(MakeHistogram, PutsMinusZeroAndTheSmallestNegativeValuesOnTheirSides) {
   expect_as_defined(values);
 }
 
-TEST(MakeHistogram, HasGrowingLimitsAndAllValuesAtTheExtremes) {
-  const std::vector<double> values{-1e300, -1e20, -1e-300, 0, 1e-300, 1e19, 1e20, 1e300};
-  const Histogram histogram = make_histogram(values);
-  for (std::size_t i = 1; i < histogram.limits.size(); ++i)
-    EXPECT_LT(histogram.limits[i - 1], histogram.limits[i]);
-  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), 8);
-  EXPECT_GE(histogram.limits.back(), 1e300);
-  EXPECT_GE(histogram.counts.front(), 1);
-}
-
 TEST(HistogramLimits, AreThoseOfEveryHistogram) {
   const std::vector<double> limits = histogram_limits(0);
   for (std::size_t i = 1; i < limits.size(); ++i) EXPECT_LT(limits[i - 1], limits[i]);
   EXPECT_EQ(limits.back(), 1e20);
   EXPECT_EQ(histogram_limits(1e300).back(), 1e300);
-  std::vector<double> everywhere{-1e300, 0, 1e300};  // a value in each bucket
-  for (std::size_t i = 1; i < limits.size(); ++i) everywhere.push_back(limits[i - 1]);
-  EXPECT_EQ(make_histogram(everywhere).limits, histogram_limits(1e300));
+  std::vector<double> everywhere{-1e300, -1e20, -1e-300, 0, 1e-300, 1e19, 1e20, 1e300};
+  for (std::size_t i = 1; i < limits.size(); ++i)
+    everywhere.push_back(limits[i - 1]);  // a value in each bucket
+  const Histogram histogram = make_histogram(everywhere);
+  EXPECT_EQ(histogram.limits, histogram_limits(1e300));
+  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), everywhere.size());
 }
 
 TEST(MakeHistogram, CountsValuesThatAreNotFiniteOutsideTheBuckets) {

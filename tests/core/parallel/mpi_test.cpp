@@ -122,10 +122,4 @@ TEST_F(Mpi, WaitsForRankZeroAsLongAsItIsThere) {
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
-TEST_F(Mpi, EndsAllRanksWhenOneIsKilled) {
-  const Ended ended = run_ranks(3, "exchange-killed 1");
-  EXPECT_NE(ended.code, 0);
-  EXPECT_NE(ended.output.find("rank 1"), std::string::npos) << ended.output;
-}
-
 }  // namespace sweep::mpi_test
