@@ -17,10 +17,6 @@
 namespace sweep::test {
 namespace {
 
-void require(bool holds) {
-  if (!holds) throw std::logic_error("a reader gave what no reader may give");
-}
-
 void check(const NamedArray& array) {
   const auto count = std::visit([](const auto& values) { return values.size(); }, array.values);
   require(count > 0 && count == element_count(array.shape));
@@ -123,9 +119,5 @@ constexpr FileReader kReaders[] = {{"cifar", true, read_cifar_bytes},
 }  // namespace
 
 std::span<const FileReader> file_readers() { return kReaders; }
-
-const FileReader& file_reader(std::string_view name) {
-  return *std::ranges::find(kReaders, name, &FileReader::name);
-}
 
 }  // namespace sweep::test
