@@ -16,11 +16,7 @@ std::unique_ptr<RunKind> make_run_kind(const Sweep& sweep, NetworkEnvironment en
 
 KindWorker make_kind_worker(const RunConfig& first,
                             const std::vector<std::shared_ptr<const Dataset>>& datasets) {
-  if (first.command) return run_program;
-  return [worker = std::make_shared<NetworkWorker>(datasets)](
-             const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options) {
-    return worker->run(task, report, options);
-  };
+  return first.command ? run_program : network_worker(datasets);
 }
 
 }  // namespace sweep

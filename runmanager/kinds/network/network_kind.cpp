@@ -191,31 +191,30 @@ std::vector<SharedDataset> NetworkKind::share_datasets() {
   return shared;
 }
 
-TrainedRun NetworkWorker::run(const WorkerTask& task, const ReportEvent& report,
-                              const TrainerOptions& options) {
-  PreparedRun run;
-  run.config = &task.config;
-  run.device = parse_device(task.record.device);
-  run.data = datasets_.at(task.dataset);
-  run.network = std::make_shared<const Network>(task.config.network, run.data->shape);
-  if (const std::filesystem::path& init = task.config.init; !init.empty()) {
-    run.weights = load_weights(init, *run.network);
-    // Compared after they were read, so that no change is overlooked.
-    if (task.record.provenance.value("init_sha256", "") != digest_of(init))
-      throw DataError(init.string() + ": was replaced after the sweep had begun");
-  }
-  run.provenance = task.record.provenance;
-  run.jobs = task.record.jobs;
-  run.until_epoch = task.until_epoch;
-  return train_run(run, report, options);
-}
-
-const std::string& NetworkWorker::digest_of(const std::filesystem::path& file) {
-  std::string& digest =
-      digests_[fmt::format("{} {} {}", file.string(), std::filesystem::file_size(file),
-                           std::filesystem::last_write_time(file).time_since_epoch().count())];
-  if (digest.empty()) digest = file_sha256(file);
-  return digest;
+KindWorker network_worker(std::vector<std::shared_ptr<const Dataset>> datasets) {
+  std::map<std::string, std::string> digests;  // SHA-256 of files, by path, size and time
+  return [datasets = std::move(datasets), digests](const WorkerTask& task, const ReportEvent& report,
+                                                   const TrainerOptions& options) mutable {
+    PreparedRun run;
+    run.config = &task.config;
+    run.device = parse_device(task.record.device);
+    run.data = datasets.at(task.dataset);
+    run.network = std::make_shared<const Network>(task.config.network, run.data->shape);
+    if (const std::filesystem::path& init = task.config.init; !init.empty()) {
+      run.weights = load_weights(init, *run.network);
+      // Compared after they were read, so that no change is overlooked.
+      std::string& digest =
+          digests[fmt::format("{} {} {}", init.string(), std::filesystem::file_size(init),
+                              std::filesystem::last_write_time(init).time_since_epoch().count())];
+      if (digest.empty()) digest = file_sha256(init);
+      if (task.record.provenance.value("init_sha256", "") != digest)
+        throw DataError(init.string() + ": was replaced after the sweep had begun");
+    }
+    run.provenance = task.record.provenance;
+    run.jobs = task.record.jobs;
+    run.until_epoch = task.until_epoch;
+    return train_run(run, report, options);
+  };
 }
 
 }  // namespace sweep

@@ -82,20 +82,7 @@ class NetworkKind final : public RunKind {
   std::exception_ptr error_;                    // why a data set could not be loaded
 };
 
-/// Its KindWorker is run().
-class NetworkWorker {
- public:
-  /// `datasets`: those of RunKind::share_datasets(), opened in this process.
-  explicit NetworkWorker(std::vector<std::shared_ptr<const Dataset>> datasets)
-      : datasets_(std::move(datasets)) {}
-
-  TrainedRun run(const WorkerTask& task, const ReportEvent& report, const TrainerOptions& options);
-
- private:
-  const std::string& digest_of(const std::filesystem::path& file);
-
-  std::vector<std::shared_ptr<const Dataset>> datasets_;
-  std::map<std::string, std::string> digests_;  // SHA-256 of files, by path, size and time
-};
+/// Its KindWorker. `datasets`: those of RunKind::share_datasets(), opened in this process.
+KindWorker network_worker(std::vector<std::shared_ptr<const Dataset>> datasets);
 
 }  // namespace sweep
