@@ -15,7 +15,7 @@
 #include "core/base/text.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/inspect/event_export.h"
-#include "runmanager/kinds/command/event_names.h"
+#include "runmanager/kinds/command/metric_sources.h"
 #include "tbwriter/event_files.h"
 
 namespace sweep {
@@ -98,19 +98,11 @@ class RunMaker {
     run_.name = std::move(name);
     if (run_.params.empty()) read_settings(remarks);
     if (run_.params.empty()) run_.params = params_of_name(run_.name);
-    for (auto& [at, report] : steps_) {
-      run_.reports.push_back(std::move(report.values));
-      run_.times.push_back(report.time);
-    }
+    for (auto& [at, report] : steps_) run_.reports.push_back(std::move(report));
     return std::move(run_);
   }
 
  private:
-  struct Step {
-    MetricReport values;
-    double time = 0;  // of the first value
-  };
-
   void add(const ExportedScalar& scalar, EventsPart part, std::string name) {
     if (name.empty()) return;
     // Two tags may mean the same metric: the first one counts.
@@ -120,12 +112,13 @@ class RunMaker {
       return;
     }
     for (const ExportedPoint& point : scalar.points) {
-      Step& step = steps_[{point.step, part == EventsPart::kRun}];
-      step.values.step = point.step;
-      step.values.in_events = part == EventsPart::kRun;
-      step.values.values.emplace_back(&metric_called(name), point.value);
+      MetricReport& report = steps_[{point.step, part == EventsPart::kRun}];
+      report.step = point.step;
+      report.in_events = part == EventsPart::kRun;
       // A metric may be logged late, such as one of epochs among those of batches.
-      step.time = step.values.values.size() == 1 ? point.wall_time : std::min(step.time, point.wall_time);
+      report.wall_time =
+          report.values.empty() ? point.wall_time : std::min(report.wall_time, point.wall_time);
+      report.values.emplace_back(&metric_called(name), point.value);
     }
   }
 
@@ -172,7 +165,8 @@ class RunMaker {
   const fs::path top_;
   ForeignRun run_;
   std::set<std::string> names_;
-  std::map<std::pair<std::int64_t, bool>, Step> steps_;  // by step, and whether in the run's own directory
+  std::map<std::pair<std::int64_t, bool>, MetricReport>
+      steps_;  // by step, and whether in the run's own directory
 };
 
 // The run whose add_scalars() has made the directory, called after the tag of all that is in it:

@@ -34,13 +34,17 @@ RunRecord record_of(const ForeignRun& run, std::string name, const Json& program
   record.status = status_of(run);
   record.params = run.params;
   ReportHistory history([](std::int64_t, const EpochRecord&) {});
-  for (std::size_t i = 0; i < run.reports.size(); ++i)
-    history.add(run.reports[i], i == 0 ? std::nullopt : std::optional(run.times[i] - run.times[0]));
+  for (std::size_t i = 0; i < run.reports.size(); ++i) {
+    MetricReport report = run.reports[i];
+    if (i > 0) report.seconds = report.wall_time - run.reports[0].wall_time;
+    history.add(std::move(report));
+  }
   record.epochs = history.epochs();
   for (const auto& [metric, value] : run.metrics)
     record.metrics[std::string(metric_called(metric).key)] = value;
-  if (!run.times.empty()) {
-    const auto [begin, end] = std::ranges::minmax(run.times);
+  if (!run.reports.empty()) {
+    const auto [first, last] = std::ranges::minmax_element(run.reports, {}, &MetricReport::wall_time);
+    const double begin = first->wall_time, end = last->wall_time;
     record.started = utc_time(static_cast<std::time_t>(begin));
     record.ended = utc_time(static_cast<std::time_t>(end));
     record.run_seconds = end - begin;
@@ -74,7 +78,7 @@ void add_events(const fs::path& directory, const ForeignRun& run) {
     const auto points = epoch_points(history.not_in_events(step, record));
     if (!points.empty()) writer.add_scalar_batch(points, step);
   });
-  for (const MetricReport& report : run.reports) history.add(report, std::nullopt);
+  for (const MetricReport& report : run.reports) history.add(report);
   history.close();
   writer.add_hparams_end(status_of(run) == RunStatus::kFailed ? tbwriter::SessionStatus::kFailure
                                                               : tbwriter::SessionStatus::kSuccess);

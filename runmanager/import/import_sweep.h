@@ -20,7 +20,6 @@ struct ForeignRun {
   bool has_session = false;  // the files tell TensorBoard its hyperparameters
   std::optional<tbwriter::SessionStatus> status;
   std::vector<MetricReport> reports;                    // by ascending steps
-  std::vector<double> times;                            // of each report: seconds since 1970
   std::vector<std::pair<std::string, double>> metrics;  // of the whole run
 };
 

@@ -14,8 +14,6 @@
 namespace sweep {
 namespace {
 
-constexpr double kLargestStep = 1e15;
-
 std::optional<double> number_of(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r";
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -25,6 +23,12 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> step_in(double number) {
+  constexpr double kLimit = 1e15;
+  const bool is_step = number >= 0 && number < kLimit && std::floor(number) == number;
+  return is_step ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
+}
 
 MetricPattern::MetricPattern(const std::string& text) {
   int error = 0;
@@ -63,11 +67,8 @@ std::optional<MetricPattern::Match> MetricPattern::find(std::string_view line) c
   else
     match.problem = fmt::format("its value, {}, is no number", *value_text);
   if (step_ == 0 || !step_text) return match;
-  const std::optional<double> step = number_of(*step_text);
-  if (step && *step >= 0 && *step < kLargestStep && std::floor(*step) == *step)
-    match.step = static_cast<std::int64_t>(*step);
-  else
-    match.problem = fmt::format("its step, {}, is no whole number from 0 to 1e15", *step_text);
+  if (const std::optional<double> step = number_of(*step_text)) match.step = step_in(*step);
+  if (!match.step) match.problem = fmt::format("its step, {}, is no whole number from 0 to 1e15", *step_text);
   return match;
 }
 

@@ -12,6 +12,9 @@ struct pcre2_real_match_data_8;
 
 namespace sweep {
 
+/// The step that a number is: a whole one from 0 to 1e15; nothing for any other.
+std::optional<std::int64_t> step_in(double number);
+
 /// As Perl's: the first group is the value; one that is named "step", (?<step>…), is its step. Not
 /// thread-safe.
 class MetricPattern {

@@ -4,8 +4,13 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <set>
+#include <span>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/base/child.h"
@@ -18,6 +23,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_identity.h"
 #include "runmanager/records/run_record_json.h"
 
 namespace sweep {
@@ -25,6 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using nlohmann::literals::operator""_json_pointer;
 
 // The device that "device" names as an axis; programs that mean something else by it are on the CPU.
 Device device_of(const RunConfig& config) {
@@ -32,14 +39,14 @@ Device device_of(const RunConfig& config) {
 }
 
 // The files of patterns, each once, in the order of their names. Throws DataError for a pattern without any.
-std::set<std::string> files_of(const std::vector<std::string>& patterns) {
+Json digests_of(const std::vector<std::string>& patterns) {
   std::set<std::string> files;
   for (const std::string& pattern : patterns) {
     glob_t found{};
-    std::string unreadable;
-    const int error = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-    for (std::size_t i = 0; error == 0 && i < found.gl_pathc; ++i) {
-      const fs::path path = found.gl_pathv[i];
+    const std::unique_ptr<glob_t, decltype(&::globfree)> freed(&found, ::globfree);
+    if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) != 0)
+      throw DataError(fmt::format("{}: no such file; \"inputs\" names it", pattern));
+    for (const fs::path path : std::span(found.gl_pathv, found.gl_pathc)) {
       std::error_code failed, ignored;
       if (!fs::is_directory(path, failed)) {
         files.insert(path.string());
@@ -49,19 +56,13 @@ std::set<std::string> files_of(const std::vector<std::string>& patterns) {
            it.increment(failed)) {
         if (it->is_regular_file(ignored)) files.insert(it->path().string());
       }
-      if (failed) unreadable = fmt::format("{}: cannot be read: {}", path.string(), failed.message());
+      if (failed)
+        throw ReadError(
+            fmt::format("{}: cannot be read: {}; \"inputs\" names it", path.string(), failed.message()));
     }
-    ::globfree(&found);
-    if (!unreadable.empty()) throw ReadError(unreadable + "; \"inputs\" names it");
-    if (error != 0) throw DataError(fmt::format("{}: no such file; \"inputs\" names it", pattern));
   }
-  return files;
-}
-
-Json digests_of(const std::vector<std::string>& patterns) {
   Json list = Json::array();
-  for (const std::string& file : files_of(patterns))
-    list.push_back({{"path", file}, {"sha256", file_sha256(file)}});
+  for (const std::string& file : files) list.push_back({{"path", file}, {"sha256", file_sha256(file)}});
   return list;
 }
 
@@ -93,18 +94,43 @@ std::optional<std::string> problem_of(const CommandSpec& spec) {
                                                             : "");
 }
 
+CommandResult run_git(const std::string& directory, std::vector<std::string> words) {
+  // Takes no lock that would be in the way of what the person does there meanwhile.
+  words.insert(words.begin(), {"git", "--no-optional-locks", "-C", directory});
+  return run_command(words, [] { return true; });
+}
+
 // The commit of the directory, and whether files differ from it; null outside of git.
 Json git_state(const std::string& directory) {
-  const auto git = [&directory](std::vector<std::string> words) {
-    // Takes no lock that would be in the way of what the person does there meanwhile.
-    words.insert(words.begin(), {"git", "--no-optional-locks", "-C", directory});
-    return run_command(words, [] { return true; });
-  };
-  CommandResult commit = git({"rev-parse", "HEAD"});
+  CommandResult commit = run_git(directory, {"rev-parse", "HEAD"});
   if (commit.code != 0) return nullptr;
   std::erase(commit.out, '\n');
-  const CommandResult changes = git({"status", "--porcelain", "--untracked-files=no"});
+  const CommandResult changes = run_git(directory, {"status", "--porcelain", "--untracked-files=no"});
   return {{"commit", commit.out}, {"changed", !changes.out.empty()}};
+}
+
+// Whether the files of a run whose record is missing or damaged are this one's, and tell how far it is.
+bool is_told_by_others(const fs::path& run, const RunConfig& config) {
+  const auto has_same_params = [&] {
+    return fs::exists(run / kParamsFile) && read_file(run / kParamsFile) == params_text(config);
+  };
+  return fs::exists(run / kMetricsFile) && (!fs::exists(run / kRunRecordFile) || has_same_params());
+}
+
+// What differs from the commit that run.json names: with both, the program is as it was.
+void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpec& spec) {
+  constexpr const char* kChangesFile = "git.diff";
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::error_code ignored;
+  fs::remove(run / kChangesFile, ignored);
+  if (!record.provenance.value("/git/changed"_json_pointer, false)) return;
+  // Whatever the person's settings of git are, "git apply" has to understand it.
+  std::string changes =
+      run_git(spec.cwd.string(), {"-c", "diff.relative=false", "diff", "--no-color", "--no-ext-diff",
+                                  "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "HEAD"})
+          .out;
+  if (changes.size() > kMost) changes.replace(kMost, std::string::npos, "\n[... the rest is left out ...]\n");
+  write_file_atomically(run / kChangesFile, changes, Survives::kKill);
 }
 
 }  // namespace
@@ -211,6 +237,55 @@ void CommandKind::keep_start(const fs::path& parent, const fs::path& run) const 
 double CommandKind::stop_seconds(const RunConfig& config) const {
   constexpr double kToKill = 5;  // until a worker has killed a program that does not end by itself
   return config.command->grace + kToKill;
+}
+
+LockFile lock_program(const fs::path& run, const TrainerOptions& options) {
+  check_owner(options.owner);
+  check_is_own_directory(run);
+  make_directories(run);
+  LockFile lock(run / ".program.lock");
+  constexpr int kTries = 3000;  // 10 ms each
+  for (int tries = 0; !lock.try_lock(LockKind::kExclusive); ++tries) {
+    if (tries == kTries)
+      throw IoError(lock.path().string() + ": is held by a program that an earlier attempt has started");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return lock;
+}
+
+RunRecord take_over_files(const WorkerTask& task, const fs::path& run, const TrainerOptions& options) {
+  RunRecord record = task.record;
+  const auto go_on_from = [&record](const RunRecord& earlier) {
+    record.epochs = earlier.epochs;
+    record.run_seconds = earlier.run_seconds;
+  };
+  const std::optional<RunRecord> earlier = whole_record(read_run_record, run / kRunRecordFile);
+  const bool is_same = earlier ? differences(identity_of(*earlier), identity_of(record)).empty()
+                               : is_told_by_others(run, task.config);
+  if (is_same && earlier) {
+    go_on_from(*earlier);
+    record.started = earlier->started;
+  }
+  if (!is_same) {
+    prepare_run_directory(run, [&] {
+      check_owner(options.owner);
+      // Before the record: a start that finds only these takes them for this run's.
+      std::error_code ignored;
+      for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(run / name, ignored);
+    });
+  }
+  if (continues(task.config)) {
+    const fs::path start = run / kStartFolder;
+    if (!fs::exists(run / kMetricsFile))
+      write_file_atomically(run / kMetricsFile, read_file(start / kMetricsFile), Survives::kKill);
+    if (record.epochs.empty()) go_on_from(read_run_record(start / kRunRecordFile));
+  }
+  remove_temporaries(run);
+  make_directories(run / kCheckpointFolder);
+  keep_changes(run, record, *task.config.command);
+  if (record.started.empty()) record.started = utc_time();
+  record.status = RunStatus::kRunning;
+  return record;
 }
 
 }  // namespace sweep

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runmanager/kinds/run_kind.h"
+#include "runmanager/records/lock_file.h"
 
 namespace sweep {
 
@@ -39,6 +40,16 @@ class CommandKind final : public RunKind {
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
   std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };
+
+/// Makes the directory `run` and locks it. Waits until a program that an earlier attempt has started is gone,
+/// whose keeper holds the lock as well. Throws IoError, and RunTakenOver if another process has the run.
+LockFile lock_program(const std::filesystem::path& run, const TrainerOptions& options);
+
+/// Removes what another run has left in the locked directory, and keeps what this one has left. Returns the
+/// record so far, with the epochs and the seconds of the starts before this one, or of the run that this one
+/// continues. Throws the same.
+RunRecord take_over_files(const WorkerTask& task, const std::filesystem::path& run,
+                          const TrainerOptions& options);
 
 /// Its KindWorker: follows the program's metrics and output, and ends it when it has to. Everything that it
 /// has started is gone when this returns.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -15,6 +14,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/json_document.h"
@@ -23,30 +23,46 @@
 namespace sweep {
 namespace {
 
+std::uint64_t seed_of(const RunConfig& config) {
+  const ParamValue* const seed = find_param(config.params, "seed");
+  const auto* const number = seed != nullptr ? std::get_if<std::int64_t>(seed) : nullptr;
+  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + config.repeat;
+}
+
+// Those of the run, with the seed of its repeat.
+Params told_params(const RunConfig& config) {
+  Params params = config.params;
+  for (auto& [key, value] : params) {
+    if (key == "seed" && std::holds_alternative<std::int64_t>(value))
+      value = static_cast<std::int64_t>(seed_of(config));
+  }
+  return params;
+}
+
+std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : told_params(start.config)) {
+    if (key == kRepeatKey) continue;
+    std::string name = key;
+    if (as_flags && start.config.command->dashes) std::ranges::replace(name, '_', '-');
+    words.push_back(fmt::format("{}{}={}", as_flags ? "--" : "", name, param_text(value)));
+  }
+  return words;
+}
+
 // What replaces a substitution; nothing: the program has no such parameter.
-using Values = std::function<std::optional<std::vector<std::string>>(const std::string& name)>;
-
-const std::vector<std::string>& own_names() {
-  static const std::vector<std::string> names = {"flags", "overrides", "params", "run_dir", "seed"};
-  return names;
+std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
+  const Params params = told_params(start.config);
+  if (const ParamValue* const value = find_param(params, name)) return std::vector{param_text(*value)};
+  if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
+  if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
+  if (name == "run_dir") return std::vector{start.run_directory.string()};
+  if (name == "seed") return std::vector{std::to_string(seed_of(start.config))};
+  return std::nullopt;
 }
 
-// "'it'\\''s'": one word for /bin/sh, which does not have all that shell_command() makes.
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) c == '\'' ? quoted += "'\\''" : quoted += c;
-  return quoted + "'";
-}
-
-std::string joined(const std::vector<std::string>& words, bool quotes) {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : " ") + (quotes ? shell_quoted(word) : word);
-  return text;
-}
-
-// Without the quotes around it.
-std::string inside(const std::string& quoted) { return quoted.substr(1, quoted.size() - 2); }
+// "it'\\''s": within single quotes for /bin/sh, which does not have all that shell_command() makes.
+std::string escaped(std::string_view text) { return substituted(text, {{'\'', "'\\''"}}); }
 
 bool is_name(std::string_view text) {
   const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; };
@@ -93,8 +109,10 @@ void for_each_part(const std::string& word, const std::vector<std::string>& keys
 // What replaces the text for /bin/sh, or a single word of a command, which no shell reads. Leaves out words
 // with a parameter that the run lacks: those that the shell would take for one before it replaces anything.
 // Nothing if that leaves out the single word.
-std::optional<std::string> expanded(const std::string& word, const std::vector<std::string>& keys,
-                                    const Values& values, bool for_shell) {
+std::optional<std::string> expanded(const std::string& word, const CommandStart& start) {
+  const bool for_shell = start.config.command->shell;
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : start.config.params) keys.push_back(key);
   constexpr std::string_view kBetweenWords = " \t\n;&|()<>";
   std::string text;
   std::size_t begin = 0;  // of its last word
@@ -117,100 +135,60 @@ std::optional<std::string> expanded(const std::string& word, const std::vector<s
   for_each_part(word, keys, [&](const std::string& before, const std::string& name) {
     if (for_shell) std::ranges::for_each(before, add);
     if (!for_shell) text += before;
-    const auto value = name.empty() ? std::vector<std::string>() : values(name);
-    if (value && for_shell && quote == '\'')
-      text += inside(shell_quoted(joined(*value, false)));  // The text's own quotes are around it.
-    else if (value)
-      text += joined(*value, for_shell);
+    const auto value = name.empty() ? std::vector<std::string>() : value_of(start, name);
     drops_word = drops_word || !value;
+    const char* separator = "";
+    for (const std::string& part : value.value_or(std::vector<std::string>())) {
+      // The text's own quotes may be around it.
+      const char* const mark = for_shell && quote != '\'' ? "'" : "";
+      text += fmt::format("{}{}{}{}", std::exchange(separator, " "), mark, for_shell ? escaped(part) : part,
+                          mark);
+    }
   });
   if (drops_word && !for_shell) return std::nullopt;
   end_word();
   return text;
 }
 
-std::uint64_t seed_of(const RunConfig& config) {
-  const ParamValue* const seed = find_param(config.params, "seed");
-  const auto* const number = seed != nullptr ? std::get_if<std::int64_t>(seed) : nullptr;
-  return (number != nullptr ? static_cast<std::uint64_t>(*number) : 0) + config.repeat;
-}
-
-// Those of the run, with the seed of its repeat.
-Params told_params(const RunConfig& config) {
-  Params params = config.params;
-  for (auto& [key, value] : params) {
-    if (key == "seed" && std::holds_alternative<std::int64_t>(value))
-      value = static_cast<std::int64_t>(seed_of(config));
-  }
-  return params;
-}
-
-std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
-  std::vector<std::string> words;
-  for (const auto& [key, value] : told_params(start.config)) {
-    if (key == kRepeatKey) continue;
-    std::string name = key;
-    if (as_flags && start.config.command->dashes) std::ranges::replace(name, '_', '-');
-    words.push_back(fmt::format("{}{}={}", as_flags ? "--" : "", name, param_text(value)));
-  }
-  return words;
-}
-
-std::optional<std::vector<std::string>> value_of(const CommandStart& start, const std::string& name) {
-  const Params params = told_params(start.config);
-  if (const ParamValue* const value = find_param(params, name)) return std::vector{param_text(*value)};
-  if (name == "flags" || name == "overrides") return all_params(start, name == "flags");
-  if (name == "params") return std::vector{(start.run_directory / kParamsFile).string()};
-  if (name == "run_dir") return std::vector{start.run_directory.string()};
-  if (name == "seed") return std::vector{std::to_string(seed_of(start.config))};
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::string> command_words(const CommandStart& start) {
-  const Values values = [&start](const std::string& name) { return value_of(start, name); };
   const CommandSpec& spec = *start.config.command;
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : start.config.params) keys.push_back(key);
-  if (spec.shell) return {"/bin/sh", "-c", *expanded(spec.words[0], keys, values, true)};
+  if (spec.shell) return {"/bin/sh", "-c", *expanded(spec.words[0], start)};
   std::vector<std::string> words;
   for (const std::string& word : spec.words) {
     if (word == "{flags}" || word == "{overrides}")  // alone they are several words
-      std::ranges::copy(*values(word.substr(1, word.size() - 2)), std::back_inserter(words));
-    else if (auto text = expanded(word, keys, values, false))
+      std::ranges::copy(*value_of(start, word.substr(1, word.size() - 2)), std::back_inserter(words));
+    else if (auto text = expanded(word, start))
       words.push_back(*std::move(text));
   }
   return words;
 }
 
 std::vector<std::string> command_environment(const CommandStart& start) {
-  std::map<std::string, std::string> own = {
+  std::map<std::string, std::string> all = {
       {"SWEEP_RUN_DIR", start.run_directory.string()},
       {"SWEEP_PARAMS", (start.run_directory / kParamsFile).string()},
       {"SWEEP_SEED", std::to_string(seed_of(start.config))},
       {"SWEEP_ATTEMPT", std::to_string(start.attempt)},
       {"SWEEP_CHECKPOINT_DIR", (start.run_directory / kCheckpointFolder).string()},
       {"SWEEP_METRICS", (start.run_directory / kMetricsFile).string()}};
-  const std::string threads = std::to_string(std::max(1, start.threads));
-  // Output that a program keeps for itself would come too late for metrics, and get lost with it.
-  for (const auto& [name, value] : {std::pair<const char*, std::string>("OMP_NUM_THREADS", threads),
-                                    {"MKL_NUM_THREADS", threads},
-                                    {"OPENBLAS_NUM_THREADS", threads},
-                                    {"PYTHONUNBUFFERED", "1"}})
-    if (std::getenv(name) == nullptr) own[name] = value;
-  const std::string device = param_text(start.config.params, "device");
-  if (device == "cpu") own["CUDA_VISIBLE_DEVICES"] = "";
-  if (!start.gpus.empty()) own["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(start.gpus, ","));
+  if (param_text(start.config.params, "device") == "cpu") all["CUDA_VISIBLE_DEVICES"] = "";
+  if (!start.gpus.empty()) all["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(start.gpus, ","));
   if (continues(start.config))
-    own["SWEEP_RESUME_FROM"] = (start.run_directory / kStartFolder / kCheckpointFolder).string();
-  if (start.until > 0) own["SWEEP_UNTIL"] = std::to_string(start.until);
-  std::vector<std::string> environment;
+    all["SWEEP_RESUME_FROM"] = (start.run_directory / kStartFolder / kCheckpointFolder).string();
+  if (start.until > 0) all["SWEEP_UNTIL"] = std::to_string(start.until);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    if (!own.contains(std::string(text.substr(0, text.find('='))))) environment.emplace_back(text);
+    if (const std::size_t end = text.find('='); end != std::string_view::npos)
+      all.emplace(text.substr(0, end), text.substr(end + 1));
   }
-  for (const auto& [name, value] : own) environment.push_back(name + "=" + value);
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
+    all.emplace(name, std::to_string(std::max(1, start.threads)));
+  // Output that a program keeps for itself would come too late for metrics, and get lost with it.
+  all.emplace("PYTHONUNBUFFERED", "1");
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : all) environment.push_back(name + "=" + value);
   return environment;
 }
 
@@ -227,9 +205,8 @@ std::string params_text(const RunConfig& config) {
 
 void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys) {
   std::vector<std::string> names = keys;
-  std::ranges::copy_if(own_names(), std::back_inserter(names), [&keys](const std::string& name) {
-    return std::ranges::find(keys, name) == keys.end();
-  });
+  for (const char* own : {"flags", "overrides", "params", "run_dir", "seed"})
+    if (std::ranges::find(keys, own) == keys.end()) names.emplace_back(own);
   for (const std::string& word : spec.words) {
     for_each_part(word, keys, [&](const std::string&, const std::string& name) {
       if (name.empty() || std::ranges::find(names, name) != names.end()) return;

@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -18,9 +17,9 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "runmanager/config/metrics.h"
 #include "runmanager/kinds/command/command_words.h"
-#include "runmanager/kinds/command/event_names.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/text/json_output.h"
 #include "tbwriter/event_files.h"
@@ -32,64 +31,48 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAttempt = "sweep_attempt";
-constexpr double kStepLimit = 1e15, kNanosecond = 1e-9;
-constexpr std::size_t kHead = 64;
 constexpr std::string_view kEventsMark = "tfevents";  // in the names of all events files
 
 // Python writes NaN and Infinity, which JSON does not have.
 std::string with_quoted_numbers(std::string_view line) {
   std::string text;
   bool in_string = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (in_string && line[i] == '\\' && i + 1 < line.size()) {
-      text += line[i++];
-    } else if (line[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      const auto word = {"NaN", "-Infinity", "Infinity"};
-      const auto* const found = std::find_if(
-          word.begin(), word.end(), [&](const char* name) { return line.substr(i).starts_with(name); });
-      if (found != word.end()) {
-        text += fmt::format("\"{}\"", *found);
-        i += std::string_view(*found).size() - 1;
-        continue;
-      }
+  while (!line.empty()) {
+    std::string_view part = line.substr(0, in_string && line[0] == '\\' ? 2 : 1), quote;
+    if (part == "\"") in_string = !in_string;
+    for (const std::string_view number : {"NaN", "-Infinity", "Infinity"}) {
+      if (in_string || !line.starts_with(number)) continue;
+      part = number;
+      quote = "\"";
     }
-    text += line[i];
+    text.append(quote).append(part).append(quote);
+    line.remove_prefix(part.size());
   }
   return text;
 }
 
-Json parse_line(std::string_view line) {
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() && !line.empty()) json = Json::parse(with_quoted_numbers(line), nullptr, false);
-  return json;
-}
-
-// Those that say where a report belongs.
-bool is_position(std::string_view name) { return name == "step" || name == "epoch"; }
-
-// The step of a report; nothing if the number is none. Throws DataError.
-std::optional<std::int64_t> step_of(const Json& json) {
-  const bool is_step = json.contains("step");
-  const std::optional<double> number = number_in_json(json.value(is_step ? "step" : "epoch", Json()));
-  if (!number) return std::nullopt;
-  if (*number >= 0 && *number < kStepLimit && std::floor(*number) == *number)
-    return static_cast<std::int64_t>(*number);
-  if (is_step) throw DataError(fmt::format("its step, {}, is no whole number from 0 to 1e15", *number));
-  return std::nullopt;  // Fractions of epochs are no steps.
-}
-
 // Throws DataError if the line is no report, or was cut.
 MetricReport parse_report(std::string_view line) {
-  const Json json = parse_line(line);
+  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) json = Json::parse(with_quoted_numbers(line), nullptr, false);
   if (!json.is_object()) throw DataError("it is no object of JSON");
-  MetricReport report{.step = step_of(json), .values = {}};
+  const char* const position = json.contains("step") ? "step" : "epoch";
+  MetricReport report;
   for (const auto& [key, value] : json.items()) {
     const std::optional<double> number = number_in_json(value);
-    if (number && !is_position(key)) report.values.emplace_back(&metric_called(key), *number);
+    if (!number) continue;
+    if (key == position) {
+      report.step = step_in(*number);
+      // Fractions of epochs are no steps.
+      if (key == "step" && !report.step)
+        throw DataError(fmt::format("its step, {}, is no whole number from 0 to 1e15", *number));
+    } else if (key == kAttempt) {
+      report.attempt = static_cast<int>(step_in(*number).value_or(0));
+    } else if (key != "epoch") {
+      report.values.emplace_back(&metric_called(key), *number);
+    }
   }
-  if (report.values.empty()) throw DataError("it has no number that is a metric");
+  if (report.values.empty() && report.attempt == 0) throw DataError("it has no number that is a metric");
   return report;
 }
 
@@ -104,35 +87,91 @@ std::string report_lines(const std::map<std::int64_t, EpochRecord>& reports) {
   return lines;
 }
 
+// Calls use(line, end) for each line of a text that comes in pieces, up to one of the characters `ends`. Only
+// the first `limit` bytes of a line count. `line`: the one whose end has not come yet.
+template <typename Use>
+void add_to_lines(std::string& line, std::string_view text, const char* ends, std::size_t limit,
+                  const Use& use) {
+  for (;;) {
+    const std::size_t end = text.find_first_of(ends);
+    line += text.substr(0, std::min(end, limit - line.size()));
+    if (end == std::string_view::npos) return;
+    use(line, text[end]);
+    line.clear();
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string attempt_line(int attempt) { return fmt::format("{{\"{}\": {}}}\n", kAttempt, attempt); }
 
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+// That of the keys of the part's metrics; nothing if it is no part of the data.
+std::optional<std::string> prefix_of(EventsPart part) {
+  if (part == EventsPart::kTraining) return "";
+  if (part == EventsPart::kValidation) return "validation_";
+  return part == EventsPart::kTest ? std::optional("test_") : std::nullopt;
+}
+
+// Whether a directory was called by the name that a tag had before "_" took the place of blanks and others.
+bool is_named_as(std::string_view name, std::string_view tag) {
+  return std::ranges::equal(name, tag, [](char in_name, char in_tag) {
+    const auto byte = static_cast<unsigned char>(in_name);
+    const bool is_illegal = byte < 0x80 && std::isalnum(byte) == 0 &&
+                            std::string_view("-./").find(in_name) == std::string_view::npos;
+    return in_name == in_tag || (in_tag == '_' && is_illegal);
+  });
 }
 
 }  // namespace
 
-void LineSplitter::add(std::string_view text, const Use& use) {
-  for (std::size_t end = text.find_first_of(ends_); end != std::string_view::npos;
-       end = text.find_first_of(ends_)) {
-    if (rest_.empty()) {
-      use(text.substr(0, std::min(end, limit_)), text[end]);
-    } else {
-      keep(text.substr(0, end));
-      use(rest_, text[end]);
-      rest_.clear();
-    }
-    text.remove_prefix(end + 1);
-  }
-  keep(text);
+EventsPart part_of(const std::filesystem::path& directory) {
+  const std::string name = directory.filename().string();
+  if (name == "train") return EventsPart::kTraining;
+  if (name == "validation" || name == "val") return EventsPart::kValidation;
+  if (name == "test") return EventsPart::kTest;
+  // add_hparams() calls its directories after a time with a fraction.
+  const bool is_time = name.find_first_not_of("0123456789.") == std::string::npos &&
+                       std::ranges::count(name, '.') == 1 && name.find('.') >= 9;
+  return is_time ? EventsPart::kSession : EventsPart::kRun;
 }
 
-void LineSplitter::keep(std::string_view text) {
-  rest_ += text.substr(0, limit_ - std::min(limit_, rest_.size()));
+std::string metric_of(const std::string& tag, EventsPart part) {
+  std::string prefix = prefix_of(part).value_or("");
+  if (prefix_of(part) && (tag.starts_with("batch_") || tag.ends_with("_vs_iterations"))) return "";
+  if (metric_tagged(tag) != nullptr) return tag;
+  std::string name = lower_case(tag);
+  for (char& c : name)
+    if (c == ' ' || c == '/') c = '_';
+  const auto take = [&name](std::string_view start) {
+    if (!name.starts_with(start)) return false;
+    name.erase(0, start.size());
+    return true;
+  };
+  take("epoch_");
+  if (take("val_") || take("valid_") || take("validation_"))
+    prefix = "validation_";
+  else if (take("test_"))
+    prefix = "test_";
+  else if (!take("train_"))
+    take("training_");
+  const std::string key = prefix + (name == "acc" ? "accuracy" : name);
+  return find_metric(key) != nullptr ? key : prefix_of(part).value_or("") + tag;
 }
 
-void LineSplitter::finish(const Use& use) {
-  if (!rest_.empty()) use(std::exchange(rest_, {}), '\n');
+std::optional<std::string> above_tag(const std::string& directory, const std::string& tag) {
+  const std::size_t above = directory.size() - std::min(directory.size(), tag.size() + 1);
+  if (!is_named_as(std::string_view(directory).substr(above), "/" + tag)) return std::nullopt;
+  return directory.substr(0, above);
+}
+
+std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag) {
+  const EventsPart part = part_of(subdirectory);
+  if (prefix_of(part)) return metric_of(tag, part);
+  std::string folder = tag;
+  std::ranges::replace(folder, '/', '_');
+  const std::string name = subdirectory.filename().string();
+  if (above_tag(subdirectory.parent_path().string(), tag)) return tag + "_" + name;
+  const bool is_series = is_named_as(std::string_view(name).substr(0, folder.size() + 1), folder + "_");
+  return is_series ? tag + name.substr(folder.size()) : tag;
 }
 
 MetricSources::MetricSources(fs::path run_directory, const CommandSpec& spec)
@@ -150,61 +189,59 @@ void MetricSources::begin_attempt(int attempt) {
 }
 
 void MetricSources::add_output(std::string_view text) {
-  if (expressions_.empty()) return;
-  std::string found;
-  output_.add(text, [&](std::string_view line, char end) { read_output(line, end, found); });
-  if (!found.empty()) append(found);
+  if (const std::string found = found_in(text); !found.empty()) append(found);
 }
 
 void MetricSources::end_attempt() {
-  std::string found;
-  output_.finish([&](std::string_view line, char end) { read_output(line, end, found); });
-  read_output("", '\n', found);
-  if (!found.empty() || !lines_.rest().empty()) append(found);
+  const std::string found = found_in("\n");
+  if (!found.empty() || !file_line_.empty()) append(found);
   next_search_ = 0;
 }
 
-void MetricSources::read_output(std::string_view line, char end, std::string& found) {
-  for (Expression& expression : expressions_) {
-    if (auto match = expression.pattern.find(line)) expression.match = match;
-    if (end == '\r' || !expression.match) continue;
-    const MetricPattern::Match match = *std::exchange(expression.match, {});
-    if (!match.problem.empty()) {
-      problems_.try_emplace("what \"metrics\" found in a line of the output does not count",
-                            fmt::format("{}: {}", expression.name, printable(match.problem)));
-      continue;
+// Lines of kMetricsFile.
+std::string MetricSources::found_in(std::string_view output) {
+  constexpr std::size_t kLimit = std::size_t{1} << 16;
+  std::string found;
+  const auto read_line = [&](std::string_view line, char end) {
+    for (Expression& expression : expressions_) {
+      if (auto match = expression.pattern.find(line)) expression.match = match;
+      if (end == '\r' || !expression.match) continue;
+      const MetricPattern::Match match = *std::exchange(expression.match, {});
+      if (!match.problem.empty()) {
+        problems_.try_emplace("what \"metrics\" found in a line of the output does not count",
+                              fmt::format("{}: {}", expression.name, printable(match.problem)));
+        continue;
+      }
+      const std::int64_t step = match.step.value_or(++expression.count);
+      // There may be millions, for which an object of JSON takes too long.
+      const std::string value =
+          std::isfinite(match.value) ? fmt::format("{}", match.value) : json_number(match.value).dump();
+      fmt::format_to(std::back_inserter(found), "{{\"step\":{},{}:{}}}\n", step, expression.name, value);
     }
-    const std::int64_t step = match.step.value_or(++expression.count);
-    // There may be millions, for which an object of JSON takes too long.
-    const std::string value =
-        std::isfinite(match.value) ? fmt::format("{}", match.value) : json_number(match.value).dump();
-    fmt::format_to(std::back_inserter(found), "{{\"step\":{},{}:{}}}\n", step, expression.name, value);
-  }
+  };
+  if (!expressions_.empty()) add_to_lines(output_line_, output, "\r\n", kLimit, read_line);
+  return found;
 }
 
 // Ends a line first that the program has left incomplete, after which it counts.
 void MetricSources::append(std::string_view lines) const {
   const FileDescriptor file = open_output_file(path_, OutputMode::kAppend);
-  write_all(file.get(), fmt::format("{}{}", lines_.rest().empty() ? "" : "\n", lines), path_);
+  write_all(file.get(), fmt::format("{}{}", file_line_.empty() ? "" : "\n", lines), path_);
 }
 
-// Whether its beginning is no longer what was read: programs may open it to write instead of to append, or
-// replace it.
-bool MetricSources::is_replaced(int file) const {
-  std::array<char, kHead> head;
-  const ssize_t size = ::pread(file, head.data(), head_.size(), 0);
-  return size >= 0 && std::string_view(head.data(), static_cast<std::size_t>(size)) != head_;
-}
-
-void MetricSources::poll_file(const Use& use, const std::function<void(int)>& attempt) {
-  static const std::string mark = fmt::format("{{\"{}\": ", kAttempt);
+void MetricSources::poll_file(const Use& use) {
+  constexpr std::size_t kHead = 64, kShown = 60, kLimit = std::size_t{1} << 24;
+  constexpr double kNanosecond = 1e-9;
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct ::stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
-  if (offset_ > 0 && (static_cast<std::uint64_t>(status.st_size) < offset_ || is_replaced(file.get()))) {
+  // Programs may open it to write instead of to append, or replace it.
+  std::string head(head_.size(), '\0');
+  const bool has_other_head = ::pread(file.get(), head.data(), head.size(), 0) >= 0 && head != head_;
+  if (has_other_head || static_cast<std::uint64_t>(status.st_size) < offset_) {
     is_replaced_ = true;
     offset_ = 0;
-    lines_ = LineSplitter("\n", kLineLimit);
+    file_line_.clear();
   }
   // The last line was made when the file changed. When the others were is not known: evenly is nearest to
   // what programs do.
@@ -214,15 +251,22 @@ void MetricSources::poll_file(const Use& use, const std::function<void(int)>& at
       static_cast<double>(status.st_mtim.tv_sec) + kNanosecond * static_cast<double>(status.st_mtim.tv_nsec);
   const double seconds = std::clamp(changed, before, looked_) - before;
   const double bytes = static_cast<double>(status.st_size) - static_cast<double>(offset_) +
-                       static_cast<double>(lines_.rest().size());
+                       static_cast<double>(file_line_.size());
   double read = 0;
   const auto use_line = [&](std::string_view line, char) {
     read += static_cast<double>(line.size() + 1);
-    if (line.starts_with(mark)) return attempt(std::atoi(std::string(line.substr(mark.size())).c_str()));
-    std::optional<MetricReport> report = read_line(line);
-    if (!report) return;
-    report->wall_time = before + seconds * std::min(1.0, read / bytes);
-    use(*std::move(report));
+    MetricReport report;
+    try {
+      report = parse_report(line);
+    } catch (const DataError& error) {
+      if (!line.empty())
+        problems_.try_emplace("a line of metrics.jsonl does not count",
+                              fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
+                                          line.size() > kShown ? "…" : ""));
+      return;
+    }
+    report.wall_time = before + seconds * std::min(1.0, read / bytes);
+    use(std::move(report));
   };
   std::array<char, 1 << 16> part;
   for (;;) {
@@ -230,23 +274,9 @@ void MetricSources::poll_file(const Use& use, const std::function<void(int)>& at
     if (size <= 0) break;
     if (offset_ == 0) head_.assign(part.data(), std::min(kHead, static_cast<std::size_t>(size)));
     offset_ += static_cast<std::uint64_t>(size);
-    lines_.add({part.data(), static_cast<std::size_t>(size)}, use_line);
+    add_to_lines(file_line_, {part.data(), static_cast<std::size_t>(size)}, "\n", kLimit, use_line);
   }
   if (!kept_.empty()) append(std::exchange(kept_, {}));
-}
-
-// Nothing if it is no report.
-std::optional<MetricReport> MetricSources::read_line(std::string_view line) {
-  constexpr std::size_t kShown = 60;
-  try {
-    return parse_report(line);
-  } catch (const DataError& error) {
-    if (!line.empty())
-      problems_.try_emplace("a line of metrics.jsonl does not count",
-                            fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
-                                        line.size() > kShown ? "…" : ""));
-    return std::nullopt;
-  }
 }
 
 void MetricSources::poll_events(const Use& use) {
@@ -308,15 +338,16 @@ void MetricSources::read_next(const fs::path& path, EventsFile& file) const try 
 }
 
 void MetricSources::start_over(const std::map<std::int64_t, EpochRecord>& kept) {
-  for (const auto& [path, file] : events_) {
-    if (!file.is_earlier) continue;
+  const auto put_away = [](const auto& entry) {
+    const auto& [path, file] = entry;
+    if (!file.is_earlier) return false;
     std::string name = path.filename().string();
     name.replace(name.find(kEventsMark), kEventsMark.size(), "tf-events");
     std::error_code ignored;
     fs::rename(path, path.parent_path() / ("earlier-attempt." + name), ignored);
-  }
-  if (std::erase_if(events_, [](const auto& file) { return file.second.is_earlier; }) == 0) return;
-  kept_ += report_lines(kept);
+    return true;
+  };
+  if (std::erase_if(events_, put_away) > 0) kept_ += report_lines(kept);
 }
 
 void MetricSources::restore(int attempt, const std::map<std::int64_t, EpochRecord>& reported) {

@@ -1,8 +1,8 @@
 // What a person's program reports: JSON lines in a file, lines of its output, and events that it writes for
-// TensorBoard.
+// TensorBoard, whose directories and tags have names of other programs.
 #pragma once
 
-#include <cstddef>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -26,25 +26,30 @@ inline const Metric& metric_apart(const Metric& metric) {
   return metric_named("reported_" + std::string(metric.key));
 }
 
-/// Cuts text that comes in pieces into lines. Only the beginning of an overlong line counts.
-class LineSplitter {
- public:
-  using Use = std::function<void(std::string_view line, char end)>;
-  /// `ends`: the characters that end a line. `limit`: the bytes of a line that count.
-  LineSplitter(std::string_view ends, std::size_t limit) : ends_(ends), limit_(limit) {}
-  void add(std::string_view text, const Use& use);
-  /// The end of the text: its last line may have no line break.
-  void finish(const Use& use);
-  /// The beginning of a line whose end has not come yet.
-  const std::string& rest() const { return rest_; }
+/// Seconds of the system's clock.
+inline double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
- private:
-  void keep(std::string_view text);
+/// What the events of a directory are of: kSession is one of torch's add_hparams(), kSeries one of its
+/// add_scalars().
+enum class EventsPart { kRun, kTraining, kValidation, kTest, kSession, kSeries };
 
-  std::string_view ends_;
-  std::size_t limit_;
-  std::string rest_;
-};
+/// By the name of the directory: Keras writes to "train" and "validation". Never kSeries, which tags tell.
+EventsPart part_of(const std::filesystem::path& directory);
+
+/// A key of metrics() that a tag of other programs means: "Loss", "val_acc", "epoch_loss" of the validation.
+/// Otherwise the tag, after "validation_" if it is of that part. "" for one of Keras whose steps are batches:
+/// mostly they are epochs.
+std::string metric_of(const std::string& tag, EventsPart part);
+
+/// The same of a tag in the directory `subdirectory` of a run. add_scalars("loss", {"dev": …}) writes the tag
+/// "loss" to "loss_dev", or to "loss/dev" if it is tensorboardX's: both become "loss_dev".
+std::string metric_in(const std::filesystem::path& subdirectory, const std::string& tag);
+
+/// The part of `directory` above the folders "/a/b" of the tag "a/b"; nothing if it does not end in these.
+/// What tags may not have, such as blanks, is "_" in the tag only.
+std::optional<std::string> above_tag(const std::string& directory, const std::string& tag);
 
 /// Follows all that the program of a run reports, over all attempts:
 ///
@@ -71,10 +76,9 @@ class MetricSources {
   /// The end of the attempt: its last line of output, and that of kMetricsFile, may have no line break.
   void end_attempt();
 
-  /// Passes on what was added to kMetricsFile. Lines that were added since the last call share the time until
-  /// the file changed. `attempt` is called with the number of each that begins.
-  void poll_file(
-      const Use& use, const std::function<void(int)>& attempt = [](int) {});
+  /// Passes on what was added to kMetricsFile, also where attempts begin. Lines that were added since the
+  /// last call share the time until the file changed.
+  void poll_file(const Use& use);
   /// Passes on what was added to the events files, in the order of time.
   void poll_events(const Use& use);
 
@@ -91,8 +95,6 @@ class MetricSources {
   std::map<std::string_view, std::string> take_problems() { return std::exchange(problems_, {}); }
 
  private:
-  static constexpr std::size_t kLineLimit = std::size_t{1} << 24;
-
   struct Expression {
     std::string name;  // of its metric, in JSON
     MetricPattern pattern;
@@ -107,22 +109,19 @@ class MetricSources {
     std::optional<MetricReport> next = {};  // that was read, but not passed on
   };
 
-  void read_output(std::string_view line, char end, std::string& found);
+  std::string found_in(std::string_view output);
   void append(std::string_view lines) const;
-  bool is_replaced(int file) const;
-  std::optional<MetricReport> read_line(std::string_view line);
   void find_events_files();
   void read_next(const std::filesystem::path& path, EventsFile& file) const;
 
   const std::filesystem::path directory_, path_;
   std::vector<Expression> expressions_;
-  LineSplitter output_{"\r\n", std::size_t{1} << 16};
-  LineSplitter lines_{"\n", kLineLimit};
-  std::uint64_t offset_ = 0;  // of what was read of kMetricsFile
-  std::string head_;          // its beginning
-  bool is_replaced_ = false;  // since restore()
-  double looked_ = 0;         // when it was last read, in seconds since 1970
-  std::string kept_;          // lines that belong into it once it is read to its end
+  std::string output_line_, file_line_;  // as far as they have come
+  std::uint64_t offset_ = 0;             // of what was read of kMetricsFile
+  std::string head_;                     // its beginning
+  bool is_replaced_ = false;             // since restore()
+  double looked_ = 0;                    // when it was last read, in seconds since 1970
+  std::string kept_;                     // lines that belong into it once it is read to its end
   std::map<std::filesystem::path, EventsFile> events_;
   double next_search_ = 0;  // for new ones
   std::map<std::string_view, std::string> problems_;

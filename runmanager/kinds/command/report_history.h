@@ -18,9 +18,11 @@ namespace sweep {
 struct MetricReport {
   std::optional<std::int64_t> step;  // none: it counts the reports of the attempt
   std::vector<std::pair<const Metric*, double>> values;
-  bool of_run = false;     // They belong to the last step, if there is one.
-  bool in_events = false;  // TensorBoard has them from the program's own events
-  double wall_time = 0;    // of the event, in seconds since 1970; 0: not known
+  bool of_run = false;                 // They belong to the last step, if there is one.
+  bool in_events = false;              // TensorBoard has them from the program's own events
+  double wall_time = 0;                // of the event, in seconds since 1970; 0: not known
+  std::optional<double> seconds = {};  // of the run by then; none: not known
+  int attempt = 0;                     // that begins, and nothing else; 0: none
 };
 
 /// Whether it says where a report belongs: that is no metric; programs repeat it as one.
@@ -56,8 +58,7 @@ class ReportHistory {
   void end_attempt() { settle_start(std::numeric_limits<std::int64_t>::max()); }
   /// The times of steps that an earlier start has recorded.
   void know_times(const std::vector<EpochRecord>& recorded);
-  /// `seconds`: of the run so far; none: not known.
-  void add(MetricReport report, std::optional<double> seconds);
+  void add(MetricReport report);
   /// Passes on what is new of the last step.
   void close();
 
@@ -68,10 +69,10 @@ class ReportHistory {
   std::int64_t last_step() const { return steps_.rbegin()->first; }
   std::size_t size() const { return steps_.size(); }
   /// Whether the last one stays when a later one begins.
-  bool keeps_last() const { return (count_ - 1) % stride_ == 0; }
+  bool keeps_last() const { return is_kept(steps_.rbegin()->second); }
   /// Steps after which a later one has begun.
   std::size_t complete() const { return steps_.size() - (steps_.empty() ? 0 : 1); }
-  /// Passes on again what was passed on.
+  /// Passes on all steps again.
   void repeat() const;
   /// Those of a step's values that are not in the program's own events.
   EpochRecord not_in_events(std::int64_t step, EpochRecord values) const;
@@ -81,20 +82,19 @@ class ReportHistory {
   std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
  private:
-  bool repeats(std::int64_t step, const MetricReport& report) const;
+  bool is_kept(const EpochRecord& values) const { return (values.epoch - 1) % stride_ == 0; }
+  bool repeats(const MetricReport& report) const;
   void settle_start(std::int64_t step);
-  void use(std::int64_t step, const MetricReport& report, std::optional<double> seconds);
+  void use(const MetricReport& report);
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
   EpochRecord* earlier_step(std::int64_t step);
-  static void set(EpochRecord* at, EpochRecord& fresh, const Metric& metric, double value);
   void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
-  void thin_out();
 
   const Closed closed_;
   const StartsOver starts_over_;
   const std::size_t max_steps_;
-  std::map<std::int64_t, EpochRecord> steps_;
+  std::map<std::int64_t, EpochRecord> steps_;                        // with their numbers among all
   std::map<std::int64_t, EpochRecord> recorded_;                     // by earlier starts
   std::map<const Metric*, std::pair<std::int64_t, double>> latest_;  // of each metric: its step and value
   std::map<const Metric*, std::int64_t> in_events_;  // of the program: the first step that is in them
@@ -102,10 +102,9 @@ class ReportHistory {
   std::map<const Metric*, bool> sources_;  // of the last step: whether its events reported the metric first
   EpochRecord fresh_;                      // what the last step has and was not passed on
   bool starts_ = true;
-  // Reports of the attempt's first step, with seconds, until a later one tells whether it starts over.
-  std::vector<std::pair<MetricReport, std::optional<double>>> held_;
-  std::int64_t unnumbered_ = 0;         // reports of the attempt without a step
-  std::size_t count_ = 0, stride_ = 1;  // one step in `stride_` is kept
+  std::vector<MetricReport> held_;  // of the attempt's first step, until a later one tells if it starts over
+  std::int64_t unnumbered_ = 0;     // reports of the attempt without a step
+  int stride_ = 1;                  // one step in so many is kept
   double last_seconds_ = 0;
 };
 

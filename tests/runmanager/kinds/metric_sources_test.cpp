@@ -7,7 +7,6 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "runmanager/kinds/command/command_words.h"
-#include "runmanager/kinds/command/event_names.h"
 #include "runmanager/kinds/gpu_pool.h"
 #include "runmanager/records/provenance.h"
 #include "tbwriter/summary_writer.h"
@@ -15,11 +14,15 @@
 
 namespace sweep::metric_sources_test {
 
-// What programs report, and what was read of it: "step name=value …", or "attempt N".
+// What programs report, and what was read of it: "step name=value …", or "attempt N", with "; " between them.
 struct Metrics {
+  explicit Metrics(std::vector<std::pair<std::string, std::string>> expressions = {})
+      : spec{.words = {}, .cwd = {}, .inputs = {}, .metrics = std::move(expressions)} {}
+
   test::TemporaryDirectory folder;
-  MetricSources sources{folder.path(), {}};
-  std::vector<std::string> found;
+  CommandSpec spec;
+  MetricSources sources{folder.path(), spec};
+  std::string found;
 
   void write(std::string_view text) {
     const FileDescriptor out = open_output_file(folder / kMetricsFile, OutputMode::kAppend);
@@ -27,63 +30,57 @@ struct Metrics {
     poll();
   }
   void poll() {
-    sources.poll_file([this](const MetricReport& report) { use(report); },
-                      [this](int attempt) { found.push_back(fmt::format("attempt {}", attempt)); });
+    sources.poll_file([this](const MetricReport& report) {
+      std::string text = report.step ? std::to_string(*report.step) : "-";
+      if (report.attempt > 0) text = fmt::format("attempt {}", report.attempt);
+      for (const auto& [metric, value] : report.values) text += fmt::format(" {}={:g}", metric->key, value);
+      found += (found.empty() ? "" : "; ") + text;
+    });
   }
-  void use(const MetricReport& report) {
-    std::string text = report.step ? std::to_string(*report.step) : "-";
-    for (const auto& [metric, value] : report.values) text += fmt::format(" {}={:g}", metric->key, value);
-    found.push_back(text);
+  // The only one that there is; "" if there is none.
+  std::string problem() {
+    const auto problems = sources.take_problems();
+    return problems.empty() ? "" : problems.begin()->second;
   }
 };
 
-// The only problem that there is; "" if there is none.
-std::string problem_of(MetricSources& sources) {
-  const auto problems = sources.take_problems();
-  return problems.empty() ? "" : problems.begin()->second;
-}
-
-TEST(MetricFile, ReadsReportsWithAStepAnEpochOrNeither) {
-  Metrics metrics;
-  metrics.write(
-      "{\"step\": 3, \"loss\": 0.5, \"note\": \"x\"}\r\n{\"epoch\": 2, \"loss\": NaN}\n{\"loss\": 1}\n");
-  EXPECT_THAT(metrics.found, ElementsAre("3 loss=0.5", "2 loss=nan", "- loss=1"));
-  EXPECT_EQ(problem_of(metrics.sources), "");
-}
-
-// As Hugging Face's Trainer and Lightning report: the epoch is a fraction, next to a step.
-TEST(MetricFile, AnEpochNextToAStepIsNoMetricAndAFractionNoStep) {
-  Metrics metrics;
-  metrics.write("{\"step\": 3, \"epoch\": 0.25, \"loss\": 1}\n{\"epoch\": 0.5, \"loss\": 2}\n");
-  EXPECT_THAT(metrics.found, ElementsAre("3 loss=1", "- loss=2"));
-}
-
-TEST(MetricFile, LeavesOutWhatIsNoReportAndTellsTheFirst) {
-  for (const auto& [line, problem] :
-       {std::pair("{\"step\": -1, \"loss\": 1}", "its step, -1, is no whole number"),
-        std::pair("{\"step\": 2.5, \"loss\": 1}", "its step, 2.5, is no whole number"),
-        std::pair("{\"step\": 1e16, \"loss\": 1}", "its step, 1e+16, is no whole"),
-        std::pair("loss=1", "it is no object of JSON: loss=1"),
-        std::pair("{\"step\": 1}", "it has no number that is a metric")}) {
+TEST(MetricFile, ReadsReportsAndTellsTheFirstLineThatIsNone) {
+  const struct {
+    const char *lines, *found, *problem = "";
+  } rows[] = {
+      {"{\"step\": 3, \"loss\": 0.5, \"note\": \"x\"}\r\n{\"loss\": 1}\n", "3 loss=0.5; - loss=1"},
+      // As Python writes them.
+      {"{\"epoch\": 2, \"loss\": NaN}\n", "2 loss=nan"},
+      {"{\"NaN\\\"\": \"-Infinity\", \"b\": -Infinity, \"c\": Infinity}", "- NaN\"=-inf b=-inf c=inf"},
+      // As Hugging Face's Trainer and Lightning report: the epoch is a fraction, next to a step.
+      {"{\"epoch\": 0.25, \"step\": 3, \"loss\": 1}\n{\"epoch\": 0.5, \"loss\": 2}", "3 loss=1; - loss=2"},
+      {"{\"step\": -1, \"loss\": 1}", "", "its step, -1, is no whole number"},
+      {"{\"step\": 2.5, \"loss\": 1}", "", "its step, 2.5, is no whole number"},
+      {"{\"step\": 1e16, \"loss\": 1}", "", "its step, 1e+16, is no whole"},
+      {"loss=1", "", "it is no object of JSON: loss=1"},
+      {"{\"step\": 2, \"loss\": nan}", "", "it is no object of JSON: {\"step\": 2, \"loss\": nan}"},
+      {"{\"step\": 4, \"loss\": 1}\n{\"step\": 5, \"lo", "4 loss=1", "it is no object of JSON: {\"step\": 5"},
+      {"{\"step\": 1}", "", "it has no number that is a metric"}};
+  for (const auto& row : rows) {
     Metrics metrics;
-    metrics.write(std::string(line) + "\n");
-    metrics.write("[]\n\n");
-    EXPECT_THAT(metrics.found, IsEmpty()) << line;
-    EXPECT_THAT(problem_of(metrics.sources), HasSubstr(problem));
-    EXPECT_EQ(problem_of(metrics.sources), "");
+    metrics.write(std::string(row.lines) + "\n");
+    if (*row.problem != '\0') metrics.write("[]\n\n");
+    EXPECT_EQ(metrics.found, row.found) << row.lines;
+    EXPECT_THAT(metrics.problem(), StartsWith(row.problem));
+    EXPECT_EQ(metrics.problem(), "");
   }
 }
 
 TEST(MetricFile, ALineWithoutAnEndCountsOnceItIsEnded) {
   Metrics metrics;
   metrics.write("{\"loss\": 1}");
-  EXPECT_THAT(metrics.found, IsEmpty()) << "more may come";
+  EXPECT_EQ(metrics.found, "") << "more may come";
   metrics.sources.end_attempt();
   metrics.poll();
   metrics.sources.end_attempt();
   metrics.sources.begin_attempt(2);
   metrics.poll();
-  EXPECT_THAT(metrics.found, ElementsAre("- loss=1", "attempt 2"));
+  EXPECT_EQ(metrics.found, "- loss=1; attempt 2");
 }
 
 TEST(MetricFile, ReadsAllOfAFileThatTheProgramHasReplaced) {
@@ -96,7 +93,7 @@ TEST(MetricFile, ReadsAllOfAFileThatTheProgramHasReplaced) {
     metrics.poll();
   }
   metrics.write("{\"step\": 5, \"loss\": 9}\n");
-  EXPECT_THAT(metrics.found, ElementsAre("1 loss=1", "3 loss=7", "4 loss=7", "5 loss=9"));
+  EXPECT_EQ(metrics.found, "1 loss=1; 3 loss=7; 4 loss=7; 5 loss=9");
 }
 
 TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
@@ -104,40 +101,29 @@ TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
   std::string line = "{\"loss\": 7";
   for (int i = 0; i < 5000; ++i) line += fmt::format(", \"layer{}/gradient_norm\": 0.125", i);
   metrics.write(line + "}\n");
-  ASSERT_EQ(metrics.found.size(), 1u);
-  EXPECT_THAT(metrics.found[0], HasSubstr("layer4999/gradient_norm=0.125"));
+  EXPECT_THAT(metrics.found, AllOf(StartsWith("- loss=7 "), EndsWith("layer4999/gradient_norm=0.125")));
 }
 
-// The lines of kMetricsFile that `text` makes, which comes byte by byte.
-std::string lines_of_output(const CommandSpec& spec, std::string_view text, std::string* problem = nullptr) {
-  const test::TemporaryDirectory folder;
-  MetricSources sources(folder.path(), spec);
-  for (const char c : text) sources.add_output({&c, 1});
-  sources.end_attempt();
-  if (problem != nullptr) *problem = problem_of(sources);
-  return read_file(folder / kMetricsFile);
-}
-
-TEST(OutputMetrics, OfALineThatIsOverwrittenTheLastValueCounts) {
-  CommandSpec spec;
-  spec.metrics = {{"loss", "loss=([0-9.]+)"}, {"acc", "acc=([0-9.]+)"}};
-  EXPECT_EQ(lines_of_output(spec, "1/2 loss=3\r2/2 loss=2 acc=0.5\r          \rdone\r\nloss=1"),
-            "{\"step\":1,\"loss\":2}\n{\"step\":1,\"acc\":0.5}\n{\"step\":2,\"loss\":1}\n");
-  EXPECT_EQ(lines_of_output(spec, "loss=3\rloss=2\r"), "{\"step\":1,\"loss\":2}\n");
-}
-
-TEST(OutputMetrics, LeavesOutFractionsOfStepsAndWhatOnlyBeginsLikeANumberAndTellsTheFirst) {
-  CommandSpec spec;
-  spec.metrics = {{"loss", "epoch (?<step>\\S+) loss=(\\S+)"}};
-  for (const auto& [line, problem] : {std::pair("epoch -1 loss=1", "its step, -1, is no whole number"),
-                                      std::pair("epoch 1.5 loss=1", "its step, 1.5, is no whole number"),
-                                      std::pair("epoch 1 loss=1,5", "its value, 1,5, is no number"),
-                                      std::pair("epoch 1 loss=0x10", "its value, 0x10, is no number")}) {
-    std::string told;
-    EXPECT_EQ(lines_of_output(spec, std::string(line) + "\nepoch 3 loss=+4e0\nepoch 4 loss=x\n", &told),
-              "{\"step\":3,\"loss\":4}\n")
-        << line;
-    EXPECT_THAT(told, HasSubstr(problem));
+TEST(OutputMetrics, OfALineThatIsOverwrittenTheLastValueCountsAndWhatOnlyBeginsLikeANumberDoesNot) {
+  constexpr const char* kPlain = "loss=([0-9.]+)";
+  constexpr const char* kSteps = "epoch (?<step>\\S+) loss=(\\S+)";
+  const struct {
+    const char *loss, *output, *found, *problem = "";
+  } rows[] = {
+      {kPlain, "1/2 loss=3\r2/2 loss=2 acc=0.5\r          \rdone\r\nloss=1", "1 loss=2; 1 acc=0.5; 2 loss=1"},
+      {kPlain, "loss=3\rloss=2\r", "1 loss=2"},
+      {kSteps, "epoch 3 loss=+4e0", "3 loss=4"},
+      {kSteps, "epoch -1 loss=1\nepoch 4 loss=x", "", "\"loss\": its step, -1, is no whole number"},
+      {kSteps, "epoch 1.5 loss=1\nepoch 4 loss=x", "", "\"loss\": its step, 1.5, is no whole number"},
+      {kSteps, "epoch 1 loss=1,5\nepoch 3 loss=4", "3 loss=4", "\"loss\": its value, 1,5, is no number"},
+      {kSteps, "epoch 1 loss=0x10", "", "\"loss\": its value, 0x10, is no number"}};
+  for (const auto& row : rows) {
+    Metrics metrics({{"loss", row.loss}, {"acc", "acc=([0-9.]+)"}});
+    for (const char* c = row.output; *c != '\0'; ++c) metrics.sources.add_output({c, 1});
+    metrics.sources.end_attempt();
+    metrics.poll();
+    EXPECT_EQ(metrics.found, row.found) << row.output;
+    EXPECT_THAT(metrics.problem(), StartsWith(row.problem));
   }
 }
 
@@ -210,74 +196,62 @@ TEST(ProgramEvents, AreNotLookedForAllTheTimeAmongManyOtherFiles) {
 }
 
 TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
-  EXPECT_EQ(metric_in("run/train", "epoch_loss"), "loss");
-  EXPECT_EQ(metric_in("run/validation", "epoch_loss"), "validation_loss");
-  EXPECT_EQ(metric_in("run/val", "epoch_auc"), "validation_epoch_auc");
-  EXPECT_EQ(metric_in("run/test", "loss"), "test_loss");
-  EXPECT_EQ(metric_in("run/test", "acc"), "test_accuracy");
-  EXPECT_EQ(metric_in("run/train", "batch_loss"), "") << "its steps are batches";
-  EXPECT_EQ(metric_in("run/loss_val", "loss"), "loss_val");
-  EXPECT_EQ(metric_in("run/a_b_c", "a/b"), "a/b_c");
-  EXPECT_EQ(metric_in("run/a/b/c", "a/b"), "a/b_c") << "as tensorboardX";
-  EXPECT_EQ(metric_in("run/my loss/dev: 1", "my_loss"), "my_loss_dev: 1") << "the tag had a blank";
-  EXPECT_EQ(metric_in("run/my loss_dev", "my_loss"), "my_loss_dev");
-  EXPECT_EQ(metric_in("run/my-loss/dev", "my_loss"), "my_loss") << "tags may have hyphens";
-  EXPECT_EQ(metric_in("run/version_0", "loss"), "loss");
+  const struct {
+    const char *directory, *tag, *metric;
+  } rows[] = {{"train", "epoch_loss", "loss"},
+              {"validation", "epoch_loss", "validation_loss"},
+              {"val", "epoch_auc", "validation_epoch_auc"},
+              {"test", "loss", "test_loss"},
+              {"test", "acc", "test_accuracy"},
+              {"train", "batch_loss", ""},  // Its steps are batches.
+              {"loss_val", "loss", "loss_val"},
+              {"a_b_c", "a/b", "a/b_c"},
+              {"a/b/c", "a/b", "a/b_c"},                        // as tensorboardX
+              {"my loss/dev: 1", "my_loss", "my_loss_dev: 1"},  // The tag had a blank.
+              {"my loss_dev", "my_loss", "my_loss_dev"},
+              {"my-loss/dev", "my_loss", "my_loss"},  // Tags may have hyphens.
+              {"version_0", "loss", "loss"}};
+  for (const auto& row : rows) EXPECT_EQ(metric_in(fs::path("run") / row.directory, row.tag), row.metric);
 }
 
-std::vector<std::string> words_of(std::vector<std::string> words, const Params& params, bool shell = false,
-                                  std::uint32_t repeat = 0) {
-  CommandSpec spec;
-  spec.words = std::move(words);
-  spec.shell = shell;
-  RunConfig config;
-  config.params = params;
-  config.repeat = repeat;
-  config.command = std::make_shared<const CommandSpec>(spec);
-  return command_words({.config = config, .run_directory = "/run"});
-}
-
-std::string shell_text_of(const std::string& text, const Params& params) {
-  return words_of({text}, params, true).back();
-}
-
-TEST(CommandWords, ParametersMayHaveAnyName) {
-  const Params params = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc}", std::string("x")}};
-  EXPECT_THAT(
-      words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{{a b}}", "${a b}", "{a  b}", "{print $1}", "{"},
-               params),
-      ElementsAre("0.1", "--n=2", "x", "{a b}", "${a b}", "{a  b}", "{print $1}", "{"));
-  EXPECT_EQ(shell_text_of("echo {a b} '{print $1}'", params), "echo '2' '{print $1}'");
-}
-
-TEST(CommandWords, AWordWhoseParameterTheRunLacksIsLeftOutAlsoForAShell) {
-  const Params params = {{"lr", 0.5}};
-  EXPECT_THAT(words_of({"echo", "--m={m}", "{lr}"}, params), ElementsAre("echo", "0.5"));
-  EXPECT_EQ(shell_text_of("echo --m={m} --lr={lr}", params), "echo  --lr='0.5'");
-  EXPECT_EQ(shell_text_of("a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}", params),
-            "a ; b '0.5'> && c |e ");
-}
-
-TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
-  const Params params = {{"tag", std::string("it's; false $x")}, {"lr", 0.5}};
-  const std::string text =
-      shell_text_of("printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'", params);
-  const CommandResult result = run_command({"/bin/sh", "-c", text}, [] { return true; });
-  EXPECT_EQ(result.out,
-            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
-            "python3 --tag=it's; false $x --lr=0.5/")
-      << text;
-}
-
-TEST(CommandWords, TheSeedOfARepeatIsItsOwnAlsoIfItIsAParameter) {
-  const Params params = {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}};
-  EXPECT_THAT(words_of({"{seed}", "{flags}", "{overrides}"}, params, false, 2),
-              ElementsAre("7", "--seed=7", "seed=7"));
-  EXPECT_THAT(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}, false, 2), ElementsAre("2"));
+// The words, or the text for a shell, with "|" between them.
+std::string words_of(std::vector<std::string> words, const Params& params, bool shell = false) {
   RunConfig config;
   config.params = params;
   config.repeat = 2;
-  EXPECT_THAT(params_text(config), HasSubstr("\"seed\": 7"));
+  config.command = std::make_shared<const CommandSpec>(
+      CommandSpec{.words = std::move(words), .shell = shell, .cwd = {}, .inputs = {}, .metrics = {}});
+  words = command_words({.config = config, .run_directory = "/run"});
+  return shell ? words.back() : fmt::format("{}", fmt::join(words, "|"));
+}
+
+TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
+  const Params odd = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc", std::string("x")}};
+  EXPECT_EQ(
+      words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{{a b}}", "${a b}", "{a  b}", "{print $1}", "{"},
+               odd),
+      "0.1|--n=2|x}|{a b}|${a b}|{a  b}|{print $1}|{");
+  EXPECT_EQ(words_of({"echo {a b} '{print $1}'"}, odd, true), "echo '2' '{print $1}'");
+  // A word whose parameter the run lacks is left out, also for a shell.
+  const Params some = {{"lr", 0.5}};
+  EXPECT_EQ(words_of({"echo", "--m={m}", "{lr}"}, some), "echo|0.5");
+  EXPECT_EQ(words_of({"echo --m={m} --lr={lr}"}, some, true), "echo  --lr='0.5'");
+  EXPECT_EQ(words_of({"a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}"}, some, true),
+            "a ; b '0.5'> && c |e ");
+  // The seed of a repeat is its own, also if it is a parameter.
+  EXPECT_EQ(words_of({"{seed}", "{flags}", "{overrides}"},
+                     {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}}),
+            "7|--seed=7|seed=7");
+  EXPECT_EQ(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}), "2");
+}
+
+TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
+  const std::string text = words_of({"printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'"},
+                                    {{"tag", std::string("it's; false $x")}, {"lr", 0.5}}, true);
+  EXPECT_EQ(run_command({"/bin/sh", "-c", text}, [] { return true; }).out,
+            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
+            "python3 --tag=it's; false $x --lr=0.5/")
+      << text;
 }
 
 // Which GPUs programs see, and which of them each run has.
@@ -303,26 +277,22 @@ TEST(VisibleGpus, AreCountedByTheDriversFilesWithoutTheVariable) {
   EXPECT_THAT(visible_gpus(nullptr, root.path()), ElementsAre("0", "1", "2"));
 }
 
-TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAsked) {
-  GpuPool pool({"a", "b", "c"}, 2);
-  EXPECT_THAT(pool.max_runs(), Optional(1U));
-  ASSERT_TRUE(pool.has_free());
-  const auto first = pool.take();
-  EXPECT_THAT(first, ElementsAre("a", "b"));
-  EXPECT_FALSE(pool.has_free());
-  pool.give_back(first);
-  ASSERT_TRUE(pool.has_free());
-  EXPECT_THAT(pool.take(), ElementsAre("a", "b"));
-}
-
-TEST(GpuPool, FillsAllGpusBeforeRunsShareOne) {
-  GpuPool pool({"a", "b"}, 1, 2);
-  EXPECT_THAT(pool.max_runs(), Optional(4U));
-  for (const char* gpu : {"a", "b", "a", "b"}) {
-    ASSERT_TRUE(pool.has_free());
-    EXPECT_THAT(pool.take(), ElementsAre(gpu));
+TEST(GpuPool, GivesNoGpuToTwoRunsUnlessAskedAndFillsAllBeforeRunsShareOne) {
+  GpuPool pairs({"a", "b", "c"}, 2), shared({"a", "b"}, 1, 2);
+  EXPECT_THAT(pairs.max_runs(), Optional(1U));
+  EXPECT_THAT(shared.max_runs(), Optional(4U));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(pairs.has_free());
+    const auto gpus = pairs.take();
+    EXPECT_THAT(gpus, ElementsAre("a", "b"));
+    EXPECT_FALSE(pairs.has_free());
+    pairs.give_back(gpus);
   }
-  EXPECT_FALSE(pool.has_free());
+  for (const char* gpu : {"a", "b", "a", "b"}) {
+    ASSERT_TRUE(shared.has_free());
+    EXPECT_THAT(shared.take(), ElementsAre(gpu));
+  }
+  EXPECT_FALSE(shared.has_free());
 }
 
 TEST(GpuPool, SaysWhatIsMissing) {
