@@ -92,29 +92,27 @@ class IdentityTest(ProgramRuns):
         self.assertEqual(len(pairs), 2)
         self.assertIn("a program against a network", json.dumps(pairs))
 
-    def test_the_commit_of_the_working_directory_is_told_and_does_not_count(self):
+    def test_the_commit_of_the_working_directory_and_changes_since_it_are_told_and_do_not_count(self):
         for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
             self.git(*words)
         provenance = self.run_of("sh", "-c", "echo once >> count", params={"x": [1]})["provenance"]
         self.assertEqual(len(provenance["git"]["commit"]), 40)
         self.git("commit", "-q", "--allow-empty", "-m", "two")
         self.sweep("s.json")
-        self.assertEqual((self.folder / "count").read_text(), "once\n")
-
-    def test_changes_since_the_commit_are_kept_with_each_run(self):
-        for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "one"]):
-            self.git(*words)
         for setting in (["color.ui", "always"], ["diff.noprefix", "true"], ["diff.external", "echo"]):
             self.git("config", *setting)
         with (self.folder / "train.py").open("a") as file:
             file.write("# changed\n")
-        self.run_of("sh", "-c", "test -e again", params={"x": [1]}, code=1)
-        changes = self.folder / "runs/s/x=1/git.diff"
+        self.sweep("s.json")
+        self.assertEqual((self.folder / "count").read_text(), "once\n")
+        changing = self.file("changing", command=["sh", "-c", "test -e again"], params={"x": [1]})
+        self.sweep(changing, code=1)
+        changes = self.folder / "runs/changing/x=1/git.diff"
         self.assertIn("+# changed\n", changes.read_text())
         self.git("apply", "-R", "--check", str(changes))
         self.git("checkout", "-q", "train.py")
         (self.folder / "again").touch()
-        self.sweep("s.json")
+        self.sweep(changing)
         self.assertFalse(changes.exists())
 
 

@@ -7,7 +7,6 @@ PROGRAM is the sweep program.
 """
 
 import csv
-from pathlib import Path
 
 from program_runs import ProgramRuns, main, scalar_record
 
@@ -22,35 +21,23 @@ class CommandMetricsTest(ProgramRuns):
         self.assertEqual(record["epochs"][1]["score"], "-Infinity")
         self.assertEqual([self.rows()[0][key] for key in ("status", "epoch", "loss")], ["completed", "1", "0.5"])
 
-    def test_every_point_is_in_our_events_once_whether_it_goes_on_or_starts_over(self):
-        for keeps in (True, False):
-            name = f"events{keeps}"
-            self.sweep(self.file(name, command=["sh", "-c", f"""
-                for step in 1 2 3; do
-                  if [ $SWEEP_ATTEMPT = 2 ] && {str(keeps).lower()} && [ $step -lt 3 ]; then continue; fi
-                  echo "{{\\"step\\": $step, \\"loss\\": $SWEEP_ATTEMPT}}" >> $SWEEP_METRICS
-                  if [ $SWEEP_ATTEMPT = 1 ] && [ $step = 2 ]; then exit 75; fi
-                done; sleep 0.5"""]))
-            (record,) = self.runs(name).values()
-            values = [1, 1, 2] if keeps else [2, 2, 2]
-            self.assertEqual([e["loss"] for e in record["epochs"]], values)
-            self.assertEqual(self.points("Loss/train", name), list(zip((1, 2, 3), values)))
-
     def test_each_start_over_leaves_every_point_once(self):
-        # Without a checkpoint the second start begins again; the third goes on.
-        (self.folder / "over.py").write_text(
-            "import os, sys\n"
-            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
-            "for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):\n"
-            "    print(f'step {step} loss={attempt * int(sys.argv[1]) + step / 100}')\n"
-            "sys.exit(0 if attempt == 3 else 1)\n")
-        for weight in (1, 0):  # Each start has values of its own, or repeats those of the one before.
-            file = self.file(f"over{weight}", command=["python3", "over.py", str(weight)], metrics={"loss": "step (?<step>\\d+) loss=([0-9.]+)"})
-            for code in (1, 1, 0):
-                done = self.sweep(file, code=code)
-                self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
-            self.assertEqual([(step, round(value, 2)) for step, value in self.points("Loss/train", f"over{weight}")],
-                             [(s, round((2 if s < 6 else 3) * weight + s / 100, 2)) for s in range(1, 10)])
+        # Without a checkpoint the second attempt begins again; the third goes on.
+        program = self.python("""
+for step in range(*{1: (1, 4), 2: (1, 6), 3: (6, 10)}[attempt]):
+    print(f"step {step} loss={attempt * int(sys.argv[1]) + step / 100}")
+sys.exit(int(sys.argv[2]) if attempt < 3 else 0)""")
+        for weight in (1, 0):  # Each attempt has values of its own, or repeats those of the one before.
+            for code, ends in ((1, (1, 1, 0)), (75, (0,))):
+                name = f"over{weight}{code}"
+                file = self.file(name, command=[*program, str(weight), str(code)], metrics={"loss": "step (?<step>\\d+) loss=([0-9.]+)"})
+                for end in ends:
+                    done = self.sweep(file, code=end)
+                    self.assertNotIn("TensorBoard may hide points", done.stdout + done.stderr)
+                expected = [(s, round((2 if s < 6 else 3) * weight + s / 100, 2)) for s in range(1, 10)]
+                self.assertEqual([(step, round(value, 2)) for step, value in self.points("Loss/train", name)], expected)
+                (record,) = self.runs(name).values()
+                self.assertEqual([(e["epoch"], e["loss"]) for e in record["epochs"]], expected)
 
     def test_a_start_without_reports_loses_nothing_that_an_earlier_one_has_printed(self):
         (self.folder / "events").write_bytes(b"".join(scalar_record("loss", step, step) for step in (1, 2)))
@@ -103,120 +90,96 @@ class CommandMetricsTest(ProgramRuns):
         self.assertEqual(self.log("run").count(b"step 3000000000 is in the results, but not in the events"), 1)
 
     def test_what_is_not_reported_at_each_step_still_decides(self):
-        (self.folder / "sparse.py").write_text(
-            "import json, os, sys\n"
-            "with open(os.environ['SWEEP_METRICS'], 'a') as file:\n"
-            "    for step in range(1, 25):\n"
-            "        values = {'step': step, 'epoch': step / 10, 'loss': 1 / step}\n"
-            "        if step % 10 == 0: values['val_acc'] = step / 100 * float(sys.argv[1])\n"
-            "        file.write(json.dumps(values) + '\\n')\n")
-        file = self.file(command=["python3", "sparse.py", "{x}"], params={"x": [0.5, 1, 0.25]}, objective="val_acc")
+        program = self.python("""
+for step in range(1, 25):
+    report(step=step, epoch=step / 10, loss=1 / step, **({} if step % 10 else {"val_acc": step / 100 * float(sys.argv[1])}))""")
+        file = self.file(command=[*program, "{x}"], params={"x": [0.5, 1, 0.25]}, objective="val_acc")
         out = self.sweep(file, "--jobs", "2").stdout
         self.assertIn("★ highest val_acc: 0.2000, x=1", out)
         self.assertNotIn("No run has reported", out)
 
     def test_what_is_reported_long_after_its_step_began_counts_everywhere(self):
-        (self.folder / "late.py").write_text(
-            "import json, os, time\n"
-            "def report(**values):\n"
-            "    with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(json.dumps(values) + '\\n')\n"
-            "for step in (10, 20):\n"
-            "    report(step=step, loss=1 / step)\n"
-            "    time.sleep(1.6)\n"
-            "    report(step=step, validation_loss=2 / step)\n")
-        self.run_of("python3", "late.py", stop={"metric": "validation_loss", "patience": 1})
+        program = self.python("""
+for step in (10, 20):
+    report(step=step, loss=1 / step)
+    time.sleep(1.6)
+    report(step=step, validation_loss=2 / step)""")
+        self.run_of(*program, stop={"metric": "validation_loss", "patience": 1})
         for tag in ("Loss/validation", "Loss/train"):
             self.assertEqual([step for step, _ in self.points(tag)], [10, 20])
         self.assertEqual([(row["validation_loss"], row["step"]) for row in self.rows()], [("0.2", "10"), ("0.1", "20")])
         self.sweep("fsck", "runs/s")
 
     def test_the_beginning_of_a_curve_stays_when_an_attempt_goes_on_a_few_steps_back(self):
-        (self.folder / "back.py").write_text(
-            "import os, sys\n"
-            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-            "import program_runs as p\n"
-            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
-            "file = open(f\"{os.environ['SWEEP_RUN_DIR']}/events.out.tfevents.170000000{attempt}.theirs\", 'wb')\n"
-            "file.write(p.event_record(b'\\x1a\\x0dbrain.Event:2'))\n"
-            "for step in ([1, 2, 3] if attempt == 1 else [3, 4]):\n"
-            "    file.write(p.scalar_record('Loss/train', step, attempt + step / 8))\n"
-            "file.close()\n"
-            "sys.exit(75 if attempt == 1 else 0)\n")
+        program = self.python("""
+import program_runs as p
+with open(f"{folder}/events.out.tfevents.170000000{attempt}.theirs", "wb") as file:
+    file.write(p.event_record(b"\\x1a\\x0dbrain.Event:2"))
+    for step in ([1, 2, 3] if attempt == 1 else [3, 4]):
+        file.write(p.scalar_record("Loss/train", step, attempt + step / 8))
+sys.exit(75 if attempt == 1 else 0)""")
         expected = [(1, 1.125), (2, 1.25), (3, 2.375), (4, 2.5)]
         for words in ((), ("--replace",)):
-            self.sweep("x=1", "--name", "s", *words, "--", "python3", "back.py")
+            self.sweep("x=1", "--name", "s", *words, "--", *program)
             self.assertEqual(sorted(self.points("Loss/train")), expected)
             self.assertEqual([(int(row["epoch"]), float(row["loss"])) for row in self.rows()], expected)
 
     def test_no_step_of_three_attempts_is_lost_whatever_reports_it(self):
-        (self.folder / "thrice.py").write_text(
-            "import os, sys, time\n"
-            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-            "import program_runs as p\n"
-            "attempt, folder = int(os.environ['SWEEP_ATTEMPT']), os.environ['SWEEP_RUN_DIR'] + '/' + sys.argv[1]\n"
-            "os.makedirs(folder, exist_ok=True)\n"
-            "for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:\n"
-            "    with open(f'{folder}/events.out.tfevents.170000000{attempt}.theirs', 'ab') as file:\n"
-            "        file.write(p.scalar_record('score', step, 10 * attempt + step))\n"
-            "    time.sleep(0.5 if step % 2 else 0)\n"
-            "    with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(f'{{\"step\": {step}, \"loss\": {10 * attempt + step}}}\\n')\n"
-            "sys.exit(attempt < 3)\n")
-        self.sweep("folder=.,logs", "--jobs", "2", "--name", "s", "--retry", "2", "--", "python3", "thrice.py", "{folder}")
+        program = self.python("""
+import program_runs as p
+folder += "/" + sys.argv[1]
+os.makedirs(folder, exist_ok=True)
+for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:
+    with open(f"{folder}/events.out.tfevents.170000000{attempt}.theirs", "ab") as file:
+        file.write(p.scalar_record("score", step, 10 * attempt + step))
+    time.sleep(0.5 if step % 2 else 0)
+    report(step=step, loss=10 * attempt + step)
+sys.exit(attempt < 3)""")
+        self.sweep("folder=.,logs", "--jobs", "2", "--name", "s", "--retry", "2", "--", *program, "{folder}")
         for name, record in self.runs().items():
             self.assertEqual([(e["epoch"], e["loss"], e["score"]) for e in record["epochs"]],
                              [(step, value, value) for step, value in enumerate((11, 12, 23, 24, 35, 36), 1)], name)
 
-    def test_no_step_is_lost_if_each_attempt_overwrites_the_file_of_metrics(self):
-        (self.folder / "over.py").write_text(
-            "import os, sys, time\n"
-            "attempt = int(os.environ['SWEEP_ATTEMPT'])\n"
-            "with open(os.environ['SWEEP_METRICS'], 'w') as file:\n"
-            "    for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:\n"
-            "        print(f'{{\"step\": {step}, \"loss\": {10 * attempt + step}}}', file=file, flush=True)\n"
-            "        time.sleep(0.3)\n"
-            "sys.exit(75 if attempt == 1 else 3 - attempt)\n")
-        self.sweep("x=1", "--name", "s", "--retry", "1", "--", "python3", "over.py")
+    def test_no_step_and_no_attempt_is_lost_if_each_overwrites_the_file_of_metrics(self):
+        program = self.python("""
+with open(os.environ["SWEEP_METRICS"], "w") as file:
+    for step in {1: (1, 2, 3), 2: (3, 4, 5), 3: (5, 6)}[attempt]:
+        print(json.dumps({"step": step, "loss": 10 * attempt + step}), file=file, flush=True)
+        time.sleep(0.3)
+sys.exit(75 if attempt == 1 else 3 - attempt)""")
+        self.sweep("x=1", "--name", "s", "--retry", "1", "--", *program)
         self.assertEqual([float(row["loss"]) for row in self.rows()], [11, 12, 23, 24, 35, 36])
-
-    def test_no_step_is_lost_if_each_attempt_writes_the_same_file_of_metrics(self):
-        (self.folder / "whole.py").write_text(
-            "import os, sys, time\n"
-            "attempt, lines = int(os.environ['SWEEP_ATTEMPT']), ''\n"
-            "for step in range(1, 13 if attempt == 3 else 9):\n"
-            "    lines += f'{{\"step\": {step}, \"loss\": {1 / step}, \"a_name_as_long_as_the_head_that_is_compared\": 1}}\\n'\n"
-            "    with open(os.environ['SWEEP_METRICS'], 'w') as file: file.write(lines)\n"
-            "    time.sleep(0.05)\n"
-            "sys.exit(attempt < 3)\n")
-        self.sweep("x=1", "--name", "s", "--retry", "2", "--", "python3", "whole.py")
-        self.assertEqual([int(row["epoch"]) for row in self.rows()], list(range(1, 13)))
-
-    def test_attempts_are_counted_although_each_empties_the_file_of_metrics(self):
-        self.sweep("x=1", "--name", "s", "--retry", "2", "--", "sh", "-c",
+        program = self.python("""
+lines = ""  # the same in each attempt
+for step in range(1, 13 if attempt == 3 else 9):
+    lines += json.dumps({"step": step, "loss": 1 / step, "a_name_as_long_as_the_head_that_is_compared": 1}) + "\\n"
+    with open(os.environ["SWEEP_METRICS"], "w") as file: file.write(lines)
+    time.sleep(0.05)
+sys.exit(attempt < 3)""")
+        self.sweep("x=1", "--name", "same", "--retry", "2", "--", *program)
+        self.assertEqual([int(row["epoch"]) for row in self.rows("same")], list(range(1, 13)))
+        self.sweep("x=1", "--name", "empty", "--retry", "2", "--", "sh", "-c",
                    ": > $SWEEP_METRICS; echo $SWEEP_ATTEMPT >> $SWEEP_RUN_DIR/attempts; exit $((SWEEP_ATTEMPT < 3))")
-        self.assertEqual(next(self.folder.glob("runs/s/*/attempts")).read_text().split(), ["1", "2", "3"])
+        self.assertEqual(next(self.folder.glob("runs/empty/*/attempts")).read_text().split(), ["1", "2", "3"])
 
     def test_steps_are_numbered_also_if_the_worker_is_lost_after_some_were_left_out(self):
-        (self.folder / "lost.py").write_text(
-            "import os, signal, time\n"
-            "for step in range(1500): print(f'loss={step}')\n"
-            "while '1499' not in open(os.environ['SWEEP_RUN_DIR'] + '/run.json').read(): time.sleep(0.1)\n"
-            "keeper = open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()\n"
-            "os.kill(int(keeper[1]), signal.SIGKILL)\n"
-            "time.sleep(30)\n")
-        record = self.run_of("python3", "lost.py", metrics={"loss": "loss=([0-9]+)"}, code=1)
+        program = self.python("""
+for step in range(1500): print(f"loss={step}")
+while "1499" not in open(folder + "/run.json").read(): time.sleep(0.1)
+keeper = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()
+os.kill(int(keeper[1]), 9)
+time.sleep(30)""")
+        record = self.run_of(*program, metrics={"loss": "loss=([0-9]+)"}, code=1)
         self.assertIn("its worker was lost", record["error"])
         self.assertEqual([(e["epoch"], e["loss"]) for e in record["epochs"]][-1], (750, 1498))
         self.assertEqual([e["loss"] for e in record["epochs"]], list(range(0, 1500, 2)))
         self.sweep("fsck", "runs/s")
 
     def test_thousands_of_metrics_and_steps(self):
-        program = """import os, json
-with open(os.environ["SWEEP_METRICS"], "a") as f:
-    f.write(json.dumps({"step": 1, **{f"m{i}": i for i in range(3000)}}) + "\\n")
-for step in range(20000): print("loss=%d" % step)
-"""
-        (self.folder / "many.py").write_text(program)
-        record = self.run_of("python3", "many.py", metrics={"loss": "loss=([0-9]+)"})
+        program = self.python("""
+report(step=1, **{f"m{i}": i for i in range(3000)})
+for step in range(20000): print(f"loss={step}")""")
+        record = self.run_of(*program, metrics={"loss": "loss=([0-9]+)"})
         self.assertEqual(record["epochs"][0]["m2999"], 2999)
         self.assertLess(len(record["epochs"]), 2100)
         self.assertEqual(record["epochs"][-1]["loss"], 19999)
@@ -224,18 +187,16 @@ for step in range(20000): print("loss=%d" % step)
         self.sweep("fsck", "runs/s")
 
     def test_times_of_steps_are_those_of_the_file_or_the_events_not_of_the_looks_at_them(self):
-        (self.folder / "step.py").write_text(
-            "import json, os, sys, time\n"
-            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-            "import program_runs as p\n"
-            "events = open(os.environ['SWEEP_RUN_DIR'] + '/events.out.tfevents.1.theirs', 'wb') if sys.argv[2] == 'events' else None\n"
-            "for step in range(1, 9):\n"
-            "    time.sleep(float(sys.argv[1]))\n"
-            "    if events:\n"
-            "        events.write(p.scalar_record('loss', step, step))\n"
-            "    else:\n"
-            "        with open(os.environ['SWEEP_METRICS'], 'a') as file: file.write(json.dumps({'step': step, 'loss': step}) + '\\n')\n")
-        self.sweep("pause=0.24,0.3", "by=events,file", "--name", "s", "--jobs", "4", "--", "python3", "step.py", "{pause}", "{by}")
+        program = self.python("""
+import program_runs as p
+events = open(folder + "/events.out.tfevents.1.theirs", "wb") if sys.argv[2] == "events" else None
+for step in range(1, 9):
+    time.sleep(float(sys.argv[1]))
+    if events:
+        events.write(p.scalar_record("loss", step, step))
+    else:
+        report(step=step, loss=step)""")
+        self.sweep("pause=0.24,0.3", "by=events,file", "--name", "s", "--jobs", "4", "--", *program, "{pause}", "{by}")
         for name, record in self.runs().items():
             seconds = sorted(e["epoch_seconds"] for e in record["epochs"][1:])
             self.assertAlmostEqual(seconds[3], record["params"]["pause"], delta=0.025, msg=name)

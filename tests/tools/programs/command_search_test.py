@@ -15,7 +15,7 @@ from server import float32
 
 # Walks to the minimum of x² in steps that are noisy in proportion to their length, and ends where it is told to.
 WALK = """
-import json, os, random, sys, time
+import random
 rate, own, start = float(sys.argv[1]), os.environ["SWEEP_CHECKPOINT_DIR"], os.environ.get("SWEEP_RESUME_FROM")
 state = {"step": 0, "x": 1.0, "rates": []}
 for folder in (start, own):
@@ -26,8 +26,7 @@ while state["step"] < int(os.environ["SWEEP_UNTIL"]):
     state["step"] += 1
     state["x"] -= rate * (state["x"] + random.Random(state["step"]).gauss(0, 1))
     state["rates"].append(rate)
-    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
-        metrics.write(json.dumps({"step": state["step"], "loss": state["x"] ** 2}) + "\\n")
+    report(step=state["step"], loss=state["x"] ** 2)
     with open(f"{own}/state.new", "w") as file:
         json.dump(state, file)
     os.replace(f"{own}/state.new", f"{own}/state")
@@ -164,26 +163,23 @@ class CommandSearchTest(ProgramRuns):
             self.assertEqual(sum(f"lr={lr}" in line and " epoch " not in line for line in lines), 1, lines)
 
     def population(self, name, **keys):
-        (self.folder / "walk.py").write_text(WALK)
+        self.python(WALK, "walk.py")
         search = {"method": "population", "trials": 4, "interval": 3, "reduction": 4, "metric": "loss", "seed": 2}
         return self.file(name, **{"command": ["python3", "walk.py", "{rate}"], "search": search, "reports": 9,
                                   "params": {"rate": {"log_uniform": [0.01, 1]}}, **keys})
 
     def test_a_population_of_programs_that_do_not_follow_sweep_until_comes_to_its_end(self):
-        (self.folder / "late.py").write_text(
-            "import json, os, sys, time\n"
-            "kept, parent = (os.path.join(os.environ.get(name, '/none'), 'state')\n"
-            "                for name in ('SWEEP_CHECKPOINT_DIR', 'SWEEP_RESUME_FROM'))\n"
-            "source = kept if os.path.exists(kept) else parent\n"
-            "step = int(open(source).read()) if os.path.exists(source) else 0\n"
-            "while step < 6:\n"
-            "    step += 1\n"
-            "    with open(os.environ['SWEEP_METRICS'], 'a') as file:\n"
-            "        file.write(json.dumps({'step': step, 'loss': float(sys.argv[1]) / step}) + '\\n')\n"
-            "    with open(kept + '.new', 'w') as file: file.write(str(step))\n"
-            "    os.replace(kept + '.new', kept)\n"
-            "    time.sleep(0.3)\n")
-        self.sweep(self.population("late", command=["python3", "late.py", "{rate}"], reports=6, search={
+        program = self.python("""
+kept, parent = (os.path.join(os.environ.get(name, "/none"), "state") for name in ("SWEEP_CHECKPOINT_DIR", "SWEEP_RESUME_FROM"))
+source = kept if os.path.exists(kept) else parent
+step = int(open(source).read()) if os.path.exists(source) else 0
+while step < 6:
+    step += 1
+    report(step=step, loss=float(sys.argv[1]) / step)
+    with open(kept + ".new", "w") as file: file.write(str(step))
+    os.replace(kept + ".new", kept)
+    time.sleep(0.3)""")
+        self.sweep(self.population("late", command=[*program, "{rate}"], reports=6, search={
             "method": "population", "trials": 4, "interval": 2, "reduction": 4, "metric": "loss", "seed": 2}))
         records = self.runs("late").values()
         self.assertEqual(len(records), 6)  # Two members were replaced.

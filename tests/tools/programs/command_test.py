@@ -81,13 +81,6 @@ class CommandTest(ProgramRuns):
                    env={"CUDA_VISIBLE_DEVICES": "5"})
         self.assertIn(b"t=3 g=\n", self.log("device=cpu,x=1"))
 
-    GPU_SPANS = """import os, sys, time
-begin = time.monotonic()
-time.sleep(0.3)
-with open("spans", "a") as file:
-    file.write("%s %f %f\\n" % (os.environ["CUDA_VISIBLE_DEVICES"], begin, time.monotonic()))
-"""
-
     def most_on_one_gpu(self):
         """How many runs were at once on the GPU that had most, and all GPUs that were used."""
         spans = [line.split() for line in (self.folder / "spans").read_text().splitlines()]
@@ -96,12 +89,16 @@ with open("spans", "a") as file:
         return most, sorted({gpu for gpu, _, _ in uses})
 
     def test_runs_have_gpus_of_their_own_and_share_them_only_if_asked(self):
-        (self.folder / "spans.py").write_text(self.GPU_SPANS)
+        program = self.python("""
+begin = time.monotonic()
+time.sleep(0.3)
+with open("spans", "a") as file:
+    file.write("%s %f %f\\n" % (os.environ["CUDA_VISIBLE_DEVICES"], begin, time.monotonic()))""")
         env = {"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b,GPU-c"}
         cases = {"one": ({"gpus": 1}, 1, "abc"), "two": ({"gpus": 2}, 1, "ab"), "shared": ({"gpus": 1, "runs_per_gpu": 2}, 2, "abc")}
         for name, (keys, most, used) in cases.items():
             (self.folder / "spans").unlink(missing_ok=True)
-            self.sweep(self.file(name, command=["python3", "spans.py"], params={"x": [1, 2, 3, 4, 5, 6]}, **keys), "--jobs", "6",
+            self.sweep(self.file(name, command=program, params={"x": [1, 2, 3, 4, 5, 6]}, **keys), "--jobs", "6",
                        "--retry", "1", env=env)
             self.assertEqual(self.most_on_one_gpu(), (most, [f"GPU-{letter}" for letter in used]), name)
             for record in self.runs(name).values():
@@ -175,27 +172,14 @@ with open("spans", "a") as file:
         self.assertLess(time.monotonic() - begin, 20)
         self.assertTrue(has_gone(mark))
 
-    def test_grandchildren_that_left_the_group_end_with_the_run(self):
-        mark = str(uuid.uuid4())
-        (self.folder / "daemon.py").write_text("""import os, sys, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        time.sleep(100)
-    os._exit(0)
-""")
-        self.run_of("python3", "daemon.py", mark)
-        self.assertTrue(has_gone(mark, 1))
-
     def test_everything_ends_with_the_sweep_also_when_that_is_killed(self):
         mark = str(uuid.uuid4())
-        (self.folder / "daemon.py").write_text("""import os, sys, time
+        program = self.python("""
 if os.fork() == 0:
     os.setsid()
-time.sleep(100)
-""")
+time.sleep(100)""", "daemon.py")
         for victim in ("sweep", "worker", "both"):
-            process = self.start("x=1", "--name", victim, "--", "python3", "daemon.py", mark)
+            process = self.start("x=1", "--name", victim, "--", *program, mark)
             until(lambda: len(processes_with(f"daemon.py\0{mark}")) >= 3, 60, "the daemon and its parent run")  # with the sweep itself
             pids = [process.pid, *children_of(process.pid)]
             send(signal.SIGKILL, *{"sweep": pids[:1], "worker": pids[1:], "both": pids}[victim])
@@ -229,23 +213,17 @@ time.sleep(100)
                 self.assertIn(what, records["x=1"]["error"])
                 self.assertIn("its directory cannot hold its events", records["x=1"]["error"])
 
-    def test_options_of_tables_of_runs_are_refused_for_one_run(self):
+    def test_commands_about_one_run_say_only_what_it_has(self):
         self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
+        self.assertIn("0 of 1 finished run trained again", self.sweep("verify", "runs/s", code=2).stdout)
+        self.assertNotIn("accuracy", self.sweep("status", "runs").stdout)
         for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--effects"], ["--verbose"]):
             self.assertIn(f"{words[0]} needs the directory of a sweep", self.sweep("show", "runs/s/run", *words, code=2).stderr)
         for words in (["--sort", "loss"], ["--columns", "loss"], ["--top", "1"], ["--verbose"]):
             refused = self.sweep("show", "runs/s/run", "--parameters", *words, code=2).stderr
             self.assertIn(f"{words[0]} is for the table of a sweep's runs", refused)
-
-    def test_status_has_no_column_for_what_no_sweep_measures(self):
-        self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
-        self.assertNotIn("accuracy", self.sweep("status", "runs").stdout)
         self.sweep(self.file("acc", command=["echo", "a=1"], metrics={"accuracy": "a=(.+)"}, params={"x": [1]}))
         self.assertEqual(self.sweep("status", "runs", "--format", "csv").stdout.splitlines()[0], "sweep,runs,last end,best run,accuracy")
-
-    def test_runs_of_programs_are_not_called_verified(self):
-        self.run_of("echo", "loss=1", metrics={"loss": "loss=(.+)"})
-        self.assertIn("0 of 1 finished run trained again", self.sweep("verify", "runs/s", code=2).stdout)
 
     def test_a_list_on_the_command_line_is_an_axis_unless_the_file_has_lists(self):
         file = self.file(command=["echo", "{x}"], params={"x": [1]})

@@ -16,16 +16,24 @@ TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS / "support/python"), str(TESTS / "tensorboard")]
 from event_records import masked_crc32c  # noqa: E402
 
+# What programs in Python begin with.
+PROLOGUE = f"""
+import json, os, sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+attempt, folder = int(os.environ["SWEEP_ATTEMPT"]), os.environ["SWEEP_RUN_DIR"]
+def report(**values):
+    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
+        metrics.write(json.dumps(values) + "\\n")
+"""
+
 # Reports an epoch every so often, and goes on after the last one of an earlier attempt.
 TRAIN = """
-import json, os, sys, time
 lr, epochs, pause = float(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 kept = os.path.join(os.environ["SWEEP_CHECKPOINT_DIR"], "epoch")
 first = int(open(kept).read()) + 1 if os.path.exists(kept) else 1
 for epoch in range(first, epochs + 1):
     time.sleep(pause)
-    with open(os.environ["SWEEP_METRICS"], "a") as metrics:
-        metrics.write(json.dumps({"step": epoch, "loss": lr / epoch, "score": epoch * lr}) + "\\n")
+    report(step=epoch, loss=lr / epoch, score=epoch * lr)
     with open(kept + ".new", "w") as file:
         file.write(str(epoch))
     os.replace(kept + ".new", kept)
@@ -56,13 +64,18 @@ class ProgramRuns(unittest.TestCase):
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        (self.folder / "train.py").write_text(TRAIN)
+        self.python(TRAIN, "train.py")
 
     def sweep(self, *words, code=0, env=None):
         done = subprocess.run([self.program, *map(str, words)], cwd=self.folder, capture_output=True, text=True, errors="replace",
                               env={**os.environ, **(env or {})}, timeout=120, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
+
+    def python(self, text, name="own.py"):
+        """The words of a program: `text` after PROLOGUE."""
+        (self.folder / name).write_text(PROLOGUE + text)
+        return ["python3", name]
 
     def start(self, *words, **options):
         return subprocess.Popen([self.program, *words], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
