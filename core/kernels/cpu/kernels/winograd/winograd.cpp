@@ -15,29 +15,13 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// Transforms weights [3][3][16], rotated by 180 degrees if `rotated`, to factors [kTo²][16].
-// The lanes are input channels.
-template <class Transform>
-HWY_INLINE void transform_block(const float* weights, bool rotated, float* factors) {
-  const Lanes d;
-  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-    transform_square<Transform>(
-        d,
-        [&](std::size_t row, std::size_t column) HWY_ATTR {
-          const std::size_t tap = rotated ? 8 - row * 3 - column : row * 3 + column;
-          return hn::Load(d, weights + tap * kLanes + lane);
-        },
-        [&](std::size_t row, std::size_t column, Vector value)
-            HWY_ATTR { hn::Store(value, d, factors + (row * Transform::kTo + column) * kLanes + lane); });
-  }
-}
-
 // To matrices of [rows][columns] in tiles of at most kMaxChannelTile rows, [tile][columns][row in tile]. The
-// rows are output channels, or, transposed, input channels.
+// rows are output channels, or, transposed, input channels, and then kernels are rotated by 180 degrees.
 template <class Transform>
 HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool transposed,
                               float* transformed) {
   constexpr std::size_t kFactors = Transform::kTo * Transform::kTo;
+  constexpr auto kPlace = static_cast<std::ptrdiff_t>(kLanes);
   const std::size_t rows = transposed ? g.in_channels : g.out_channels;
   const std::size_t columns = transposed ? g.out_channels : g.in_channels;
   const std::size_t tiles = (rows + kMaxChannelTile - 1) / kMaxChannelTile;
@@ -48,7 +32,9 @@ HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool 
       const std::size_t count = HWY_MIN(kLanes, g.in_channels - in);
       for (std::size_t tap = 0; tap < 9; ++tap)
         std::copy_n(weights + (out * 9 + tap) * g.in_channels + in, count, block + tap * kLanes);
-      transform_block<Transform>(block, transposed, factors);
+      // The lanes are input channels.
+      transform_places<Transform>(transposed ? block + 8 * kLanes : block, 3, transposed ? -kPlace : kPlace,
+                                  factors, kLanes);
       for (std::size_t i = 0, tile = 0; i < count; ++i) {
         const std::size_t row = transposed ? in + i : out, column = transposed ? out : in + i;
         while (row >= part_begin(rows, tiles, tile + 1)) ++tile;

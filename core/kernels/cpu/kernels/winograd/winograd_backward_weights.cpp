@@ -58,21 +58,12 @@ HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayo
 template <class Transform>
 HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t stride, const Rectangle& r,
                                 std::size_t images, const float* strip, float* patches) {
-  const Lanes d;
   for (std::size_t image = 0; image < images; ++image) {
     for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
       const float* from = strip + image * layout.strip_image +
                           (r.row(tile) * layout.strip_width + r.column(tile)) * stride * kLanes;
-      float* to = patches + (tile * kLanes + image) * kLanes;
-      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        transform_square<Transform>(
-            d,
-            [&](std::size_t row, std::size_t column)
-                HWY_ATTR { return hn::Load(d, from + (row * layout.strip_width + column) * kLanes + lane); },
-            [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
-              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.patch_step + lane);
-            });
-      }
+      transform_places<Transform>(from, static_cast<std::ptrdiff_t>(layout.strip_width), kLanes,
+                                  patches + (tile * kLanes + image) * kLanes, layout.patch_step);
     }
   }
 }
@@ -124,18 +115,10 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
 template <class Transform>
 HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* sums,
                        std::size_t in_channel, std::size_t channels, float* grad_weights) {
-  const Lanes d;
   HWY_ALIGN float taps[9][kLanes];
   for (std::size_t out = 0; out < g.out_channels; ++out) {
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-      const float* from = sums + out * kLanes + lane;
-      transform_square<Transform>(
-          d,
-          [&](std::size_t row, std::size_t column)
-              HWY_ATTR { return hn::Load(d, from + (row * Transform::kFrom + column) * layout.sum_step); },
-          [&](std::size_t row, std::size_t column, Vector value)
-              HWY_ATTR { hn::Store(value, d, taps[row * 3 + column] + lane); });
-    }
+    transform_places<Transform>(sums + out * kLanes, Transform::kFrom,
+                                static_cast<std::ptrdiff_t>(layout.sum_step), taps[0], kLanes);
     for (std::size_t tap = 0; tap < 9; ++tap) {
       float* to = grad_weights + (out * 9 + tap) * g.in_channels + in_channel;
       for (std::size_t c = 0; c < channels; ++c) to[c] += taps[tap][c];

@@ -57,71 +57,64 @@ struct RowsLayout {
 
 namespace {
 
-// Winograd's F(4, kTaps): input() is Bᵀ, output() is Aᵀ; winograd_transforms-inl.h says where the matrices
-// come from. Frequency i belongs to the point points(kTaps)[i], the last one to infinity. The even and odd
-// parts of a pair of points ±p are shared.
+// Winograd's F(4, kTaps), of 3 or 5 taps: input() is Bᵀ, output() is Aᵀ; winograd_transforms-inl.h says where
+// the matrices come from. Frequency i belongs to the point points(kTaps)[i], the last one to infinity.
 template <std::size_t kTaps>
-struct RowTransform;
-
-template <>
-struct RowTransform<3> {
-  static constexpr std::size_t kFrequencies = 6, kUnitPoint = 1;
-
-  static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
-    const Vector two = hn::Set(d, 2.0f), four = hn::Set(d, 4.0f), five = hn::Set(d, 5.0f);
-    const Vector even_a = hn::NegMulAdd(four, x[2], x[4]), odd_a = hn::NegMulAdd(four, x[1], x[3]);
-    const Vector even_b = hn::Sub(x[4], x[2]), odd_b = hn::Sub(x[3], x[1]);
-    f[0] = hn::MulAdd(four, x[0], hn::NegMulAdd(five, x[2], x[4]));
-    f[1] = hn::Add(even_a, odd_a);
-    f[2] = hn::Sub(even_a, odd_a);
-    f[3] = hn::MulAdd(two, odd_b, even_b);
-    f[4] = hn::NegMulAdd(two, odd_b, even_b);
-    f[5] = hn::MulAdd(four, x[1], hn::NegMulAdd(five, x[3], x[5]));
-  }
-
-  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kWinogradTile]) {
-    const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
-    const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
-    y[0] = hn::Add(f[0], hn::Add(even_a, even_b));
-    y[1] = hn::MulAdd(hn::Set(d, 2.0f), odd_b, odd_a);
-    y[2] = hn::MulAdd(hn::Set(d, 4.0f), even_b, even_a);
-    y[3] = hn::MulAdd(hn::Set(d, 8.0f), odd_b, hn::Add(odd_a, f[5]));
-  }
-};
-
-template <>
-struct RowTransform<5> {
-  static constexpr std::size_t kFrequencies = 8, kUnitPoint = 3;
+struct RowTransform {
+  static constexpr std::size_t kFrequencies = kTaps + 3;
+  static constexpr bool kHasHalves = kTaps == 5;  // the points ±1/2, before ±1 and ±2
+  static constexpr std::size_t kUnitPoint = kHasHalves ? 3 : 1;
 
   static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
-    const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
-    const Vector half = number(0.5f), two = number(2), quarter = number(0.25f), four = number(4);
-    const Vector outer = number(5.25f);
-    const Vector even_a = hn::MulAdd(four, x[2], hn::NegMulAdd(number(5), x[4], x[6]));
-    const Vector odd_a = hn::MulAdd(four, x[1], hn::NegMulAdd(number(5), x[3], x[5]));
-    const Vector even_b = hn::Add(x[2], hn::NegMulAdd(number(4.25f), x[4], x[6]));
-    const Vector odd_b = hn::Add(x[1], hn::NegMulAdd(number(4.25f), x[3], x[5]));
-    const Vector even_c = hn::MulAdd(quarter, x[2], hn::NegMulAdd(number(1.25f), x[4], x[6]));
-    const Vector odd_c = hn::MulAdd(quarter, x[1], hn::NegMulAdd(number(1.25f), x[3], x[5]));
-    f[0] = hn::MulAdd(outer, hn::Sub(x[2], x[4]), hn::Sub(x[6], x[0]));
-    f[1] = hn::MulAdd(half, odd_a, even_a);
-    f[2] = hn::NegMulAdd(half, odd_a, even_a);
-    f[3] = hn::Add(even_b, odd_b);
-    f[4] = hn::Sub(even_b, odd_b);
-    f[5] = hn::MulAdd(two, odd_c, even_c);
-    f[6] = hn::NegMulAdd(two, odd_c, even_c);
-    f[7] = hn::MulAdd(outer, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
+    if constexpr (kHasHalves) {
+      set_pair<1>(d, 0.5f, {4, -5}, x, f);
+      set_pair<3>(d, 1, {1, -4.25f}, x, f);
+      set_pair<5>(d, 2, {0.25f, -1.25f}, x, f);
+      const Vector outer = hn::Set(d, 5.25f);
+      f[0] = hn::MulAdd(outer, hn::Sub(x[2], x[4]), hn::Sub(x[6], x[0]));
+      f[7] = hn::MulAdd(outer, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
+    } else {
+      set_pair<1>(d, 1, {-4}, x, f);
+      set_pair<3>(d, 2, {-1}, x, f);
+      const Vector four = hn::Set(d, 4.0f), five = hn::Set(d, 5.0f);
+      f[0] = hn::MulAdd(four, x[0], hn::NegMulAdd(five, x[2], x[4]));
+      f[5] = hn::MulAdd(four, x[1], hn::NegMulAdd(five, x[3], x[5]));
+    }
   }
 
   static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kWinogradTile]) {
     const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
-    const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
-    const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
-    const Vector even_c = hn::Add(f[5], f[6]), odd_c = hn::Sub(f[5], f[6]);
-    y[0] = hn::Add(hn::Add(f[0], even_a), hn::Add(even_b, even_c));
-    y[1] = hn::MulAdd(number(0.5f), odd_a, hn::MulAdd(number(2), odd_c, odd_b));
-    y[2] = hn::MulAdd(number(0.25f), even_a, hn::MulAdd(number(4), even_c, even_b));
-    y[3] = hn::MulAdd(number(0.125f), odd_a, hn::MulAdd(number(8), odd_c, hn::Add(odd_b, f[7])));
+    constexpr std::size_t kOne = kUnitPoint, kTwo = kUnitPoint + 2;
+    const Vector even_1 = hn::Add(f[kOne], f[kOne + 1]), odd_1 = hn::Sub(f[kOne], f[kOne + 1]);
+    const Vector even_2 = hn::Add(f[kTwo], f[kTwo + 1]), odd_2 = hn::Sub(f[kTwo], f[kTwo + 1]);
+    Vector first = f[0];
+    y[1] = hn::MulAdd(number(2), odd_2, odd_1);
+    y[2] = hn::MulAdd(number(4), even_2, even_1);
+    y[3] = hn::MulAdd(number(8), odd_2, hn::Add(odd_1, f[kFrequencies - 1]));
+    if constexpr (kHasHalves) {
+      const Vector even = hn::Add(f[1], f[2]), odd = hn::Sub(f[1], f[2]);
+      first = hn::Add(first, even);
+      y[1] = hn::MulAdd(number(0.5f), odd, y[1]);
+      y[2] = hn::MulAdd(number(0.25f), even, y[2]);
+      y[3] = hn::MulAdd(number(0.125f), odd, y[3]);
+    }
+    y[0] = hn::Add(first, hn::Add(even_1, even_2));
+  }
+
+ private:
+  // Sets the frequencies kAt and kAt + 1, of ±point, which share the even and odd parts. `factors`: the
+  // coefficients of the product of x² − q² over the other pairs ±q, except the last, 1.
+  template <std::size_t kAt, std::size_t kFactors>
+  static HWY_INLINE void set_pair(Lanes d, float point, const float (&factors)[kFactors],
+                                  const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
+    Vector even = x[2 * kFactors + 2], odd = x[2 * kFactors + 1];
+    for (std::size_t i = kFactors; i-- > 0;) {
+      const Vector factor = hn::Set(d, factors[i]);
+      even = hn::MulAdd(factor, x[2 * i + 2], even);
+      odd = hn::MulAdd(factor, x[2 * i + 1], odd);
+    }
+    f[kAt] = hn::MulAdd(hn::Set(d, point), odd, even);
+    f[kAt + 1] = hn::NegMulAdd(hn::Set(d, point), odd, even);
   }
 };
 

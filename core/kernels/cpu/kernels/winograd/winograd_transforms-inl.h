@@ -319,6 +319,24 @@ HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
   }
 }
 
+// The same for squares of kLanes floats at each place. Place (row, column) is (row · from_pitch + column) ·
+// from_step after `from`, and result i, row by row, i · to_step after `to`.
+template <class Transform>
+HWY_INLINE void transform_places(const float* from, std::ptrdiff_t from_pitch, std::ptrdiff_t from_step,
+                                 float* to, std::size_t to_step) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    transform_square<Transform>(
+        d,
+        [&](std::size_t row, std::size_t column) HWY_ATTR {
+          const auto y = static_cast<std::ptrdiff_t>(row), x = static_cast<std::ptrdiff_t>(column);
+          return hn::Load(d, from + (y * from_pitch + x) * from_step + lane);
+        },
+        [&](std::size_t row, std::size_t column, Vector value)
+            HWY_ATTR { hn::Store(value, d, to + (row * Transform::kTo + column) * to_step + lane); });
+  }
+}
+
 }  // namespace
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
