@@ -41,22 +41,6 @@ TEST(ParseJsonText, RefusesDeepNestingWithoutRecursion) {
   EXPECT_EQ(error_of(objects), "f.json: is nested too deeply");
 }
 
-TEST(ParseCbor, KeepsWhatTextCannotHaveAndRefusesTheRest) {
-  const Json json = {{"a", std::numeric_limits<double>::quiet_NaN()},
-                     {"b", "\xff"},
-                     {"c", {-1, std::numeric_limits<std::uint64_t>::max(), 0.1, nullptr, false}}};
-  std::string bytes;
-  Json::to_cbor(json, bytes);
-  Json read = parse_cbor(bytes, "f");
-  EXPECT_TRUE(std::isnan(read["a"].get<double>()));
-  EXPECT_EQ(read["b"], json["b"]);
-  EXPECT_EQ(read["c"], json["c"]);
-  for (const std::string wrong : {"", "\xff", "\x41x", "\xa2\x61x\x01\x61x\x02", "\x01\x01"})
-    EXPECT_THROW(parse_cbor(wrong, "f"), DataError) << "nothing, no value, bytes, a key twice, two values";
-  EXPECT_EQ(test::message_of<DataError>([] { parse_cbor(std::string(1'000'000, '\x81'), "f"); }),
-            "f is nested too deeply");
-}
-
 TEST(JsonReason, LeavesOutTheNameOfTheException) {
   try {
     Json(7).get<std::string>();
