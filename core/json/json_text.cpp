@@ -30,7 +30,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
   bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { throw DataError(subject_ + " has bytes that are no text"); }
+  bool binary(binary_t&) override { return false; }  // Text has none.
   bool start_object(std::size_t) override {
     keys_.emplace_back();
     return open(Json::object());
@@ -114,12 +114,6 @@ Json parse_json_text(std::string_view text, const std::string& subject, std::siz
     throw DataError(subject + " is not valid JSON: it has a NUL byte");
   TreeBuilder builder(subject, max_depth);
   Json::sax_parse(text.begin(), text.end(), &builder);
-  return builder.release_root();
-}
-
-Json parse_cbor(std::string_view bytes, const std::string& subject) {
-  TreeBuilder builder(subject, kMaxJsonDepth);
-  Json::sax_parse(bytes.begin(), bytes.end(), &builder, Json::input_format_t::cbor);
   return builder.release_root();
 }
 

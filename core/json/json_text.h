@@ -25,8 +25,6 @@ std::string json_reason(const std::exception& error);
 /// `max_depth` levels deep. Thread-safe.
 nlohmann::ordered_json parse_json_text(std::string_view text, const std::string& subject,
                                        std::size_t max_depth = kMaxJsonDepth);
-/// The same of JSON in binary form, as CBOR: texts may have any bytes, and numbers may be NaN or infinite.
-nlohmann::ordered_json parse_cbor(std::string_view bytes, const std::string& subject);
 
 /// The same for a file, which messages name. Files above 1 GiB are refused.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);

@@ -4,7 +4,7 @@
 //
 // A kind works in two processes. RunKind is its part in the process of the sweep, before anything starts.
 // KindWorker is its part in a worker process, where a run may crash, hang, or be killed. Between them are the
-// messages of message_socket.h, which are the same for all kinds.
+// messages of proto/worker.proto, which are the same for all kinds.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "runmanager/sweep/message_socket.h"
 
+#include <google/protobuf/message_lite.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -7,21 +8,15 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/json/json_text.h"
-#include "runmanager/records/run_record_json.h"
-#include "tbwriter/event_files.h"
 
 namespace sweep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using google::protobuf::MessageLite;
 
-constexpr const char *kDamaged = "a message between a sweep and its worker is damaged",
-                     *kFromWorker = "a worker's message";
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kLargest = 1 << 30;
 
@@ -67,9 +62,9 @@ MessageSocket::~MessageSocket() {
   if (const int left = take_descriptor(); left >= 0) ::close(left);
 }
 
-bool MessageSocket::send(const Json& message, int descriptor) {
+bool MessageSocket::send(const MessageLite& message, int descriptor) {
   std::string bytes(kLengthBytes, '\0');
-  Json::to_cbor(message, bytes);
+  message.AppendToString(&bytes);
   const auto length = static_cast<std::uint32_t>(bytes.size() - kLengthBytes);
   std::memcpy(bytes.data(), &length, kLengthBytes);
   if (send_all(fd_, bytes, descriptor)) return true;
@@ -78,24 +73,21 @@ bool MessageSocket::send(const Json& message, int descriptor) {
   return false;
 }
 
-bool MessageSocket::parse_next(Json& message) {
+bool MessageSocket::parse_next(MessageLite& message) {
   const std::size_t have = received_.size() - parsed_;
   std::uint32_t length = 0;
   if (have >= kLengthBytes) std::memcpy(&length, received_.data() + parsed_, kLengthBytes);
-  if (length > kLargest) throw DataError(kDamaged);
+  if (length > kLargest) throw DataError("a message between a sweep and its worker is damaged");
   if (have < kLengthBytes || have - kLengthBytes < length) {
     // Only now, so that a buffer of many small messages is moved once.
     received_.erase(0, parsed_);
     parsed_ = 0;
     return false;
   }
-  const std::string_view bytes(received_.data() + parsed_ + kLengthBytes, length);
+  const char* bytes = received_.data() + parsed_ + kLengthBytes;
   parsed_ += kLengthBytes + length;
-  try {
-    message = parse_cbor(bytes, kFromWorker);
-  } catch (const DataError&) {
-    throw DataError(kDamaged);
-  }
+  if (!message.ParseFromArray(bytes, static_cast<int>(length)))
+    throw DataError("a message between a sweep and its worker is damaged");
   return true;
 }
 
@@ -124,113 +116,20 @@ ssize_t MessageSocket::receive_bytes(int flags) {
   return got;
 }
 
-bool MessageSocket::receive(Json& message) {
+bool MessageSocket::receive(MessageLite& message) {
   while (!parse_next(message)) {
     if (receive_bytes(0) <= 0) return false;
   }
   return true;
 }
 
-MessageSocket::Arrived MessageSocket::poll(Json& message) {
+MessageSocket::Arrived MessageSocket::poll(MessageLite& message) {
   while (!parse_next(message)) {
     const ssize_t got = receive_bytes(MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Arrived::kNothing;
     if (got <= 0) return Arrived::kEnd;
   }
   return Arrived::kMessage;
-}
-
-namespace {
-
-Json json_of(const RunPlan& plan) {
-  Json finished = Json::array();
-  for (const EpochRecord& epoch : plan.finished_epochs) finished.push_back(to_json(epoch));
-  return {{"plan",
-           {{"name", plan.name},
-            {"epochs", plan.epochs},
-            {"batches", plan.batches},
-            {"samples", plan.samples},
-            {"trained_epochs", plan.trained_epochs},
-            {"finished", std::move(finished)},
-            {"has_classes", plan.has_classes}}}};
-}
-
-Json json_of(const TrainedBatches& batches) {
-  const Totals& totals = batches.totals;
-  return {{"batches",
-           {{"epoch", batches.epoch},
-            {"count", batches.count},
-            {"loss", totals.loss},
-            {"correct", totals.correct},
-            {"samples", totals.samples}}}};
-}
-
-Json json_of(const RunPhase& phase) { return {{"phase", phase.name}}; }
-
-Json json_of(const EpochRecord& epoch) { return {{"epoch", to_json(epoch)}}; }
-
-Json json_of(const TrainedRun& trained) {
-  return {{"end",
-           {{"record", to_json(trained.record)},
-            {"failure", trained.failure},
-            {"changes_epochs", trained.changes_epochs}}}};
-}
-
-Json json_of(const LostRun& lost) { return {{"lost", lost.reason}}; }
-
-Json json_of(const UnwritableRun& run) {
-  return {{"unwritable", {{"error", run.error}, {"only_its_directory", run.only_its_directory}}}};
-}
-
-RunPlan plan_of(const Json& json) {
-  RunPlan plan{.name = json.at("name"),
-               .epochs = json.at("epochs"),
-               .batches = json.at("batches"),
-               .samples = json.at("samples"),
-               .trained_epochs = json.at("trained_epochs"),
-               .has_classes = json.at("has_classes")};
-  for (const Json& epoch : json.at("finished"))
-    plan.finished_epochs.push_back(epoch_record_from_json(epoch, kFromWorker));
-  return plan;
-}
-
-TrainedBatches batches_of(const Json& json) {
-  return {.epoch = json.at("epoch"),
-          .count = json.at("count"),
-          .totals = {.loss = json.at("loss"), .correct = json.at("correct"), .samples = json.at("samples")}};
-}
-
-}  // namespace
-
-Json message_of(const RunEvent& event) {
-  return std::visit([](const auto& of_kind) { return json_of(of_kind); }, event);
-}
-
-RunEvent event_of(Json message) try {
-  if (message.empty()) throw DataError("its worker sent a message without content");
-  const std::string kind = message.begin().key();
-  Json& content = message.begin().value();
-  if (kind == "plan") return plan_of(content);
-  if (kind == "batches") return batches_of(content);
-  if (kind == "phase") return RunPhase{content};
-  if (kind == "epoch") return epoch_record_from_json(content, kFromWorker);
-  if (kind == "end")
-    return TrainedRun{.record = run_record_from_json(std::move(content.at("record")), kFromWorker),
-                      .failure = content.at("failure"),
-                      .changes_epochs = content.at("changes_epochs")};
-  if (kind == "lost") return LostRun{content};
-  return UnwritableRun{.error = content.at("error"), .only_its_directory = content.at("only_its_directory")};
-} catch (const Json::exception&) {
-  throw DataError(kDamaged);
-}
-
-RunEvent event_of(const std::exception& error) {
-  if (dynamic_cast<const IoError*>(&error) != nullptr)
-    return UnwritableRun{
-        .error = error.what(),
-        .only_its_directory = dynamic_cast<const tbwriter::DirectoryError*>(&error) != nullptr};
-  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return LostRun{is_memory ? "out of memory" : error.what()};
 }
 
 }  // namespace sweep

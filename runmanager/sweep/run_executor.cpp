@@ -3,7 +3,7 @@
 #include <thread>
 #include <utility>
 
-#include "runmanager/sweep/message_socket.h"
+#include "runmanager/sweep/event_messages.h"
 
 namespace sweep {
 

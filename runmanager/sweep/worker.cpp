@@ -11,11 +11,14 @@
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
+#include "core/json/json_text.h"
+#include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/event_messages.h"
 #include "runmanager/sweep/make_run_kind.h"
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/training/run_trainer.h"
@@ -23,8 +26,6 @@
 
 namespace sweep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kToWorker = "a message to a worker";
 
@@ -40,8 +41,8 @@ class Inbox {
   explicit Inbox(MessageSocket& socket) : socket_(socket) {}
 
   /// Waits for the next message that is none of these; empty once the other end has closed.
-  std::optional<Json> next() {
-    Json message;
+  std::optional<proto::ToWorker> next() {
+    proto::ToWorker message;
     while (socket_.receive(message)) {
       if (!take(message)) return message;
     }
@@ -62,7 +63,7 @@ class Inbox {
     const double now = steady_seconds();
     if (now < next_look_) return;
     next_look_ = now + kSecondsBetweenLooks;
-    Json message;
+    proto::ToWorker message;
     MessageSocket::Arrived arrived = socket_.poll(message);
     for (; arrived == MessageSocket::Arrived::kMessage; arrived = socket_.poll(message)) take(message);
     // The sweep is gone. Training on would only keep its directory locked, and the last checkpoint is enough
@@ -71,10 +72,11 @@ class Inbox {
   }
 
   // Returns whether the message says no more.
-  bool take(const Json& message) {
-    stop_ = message.value("stop_signal", stop_);
-    threads_ = message.value("threads", threads_);
-    return !message.contains("train") && !message.contains("setup");
+  bool take(const proto::ToWorker& message) {
+    if (message.has_stop_signal()) stop_ = message.stop_signal();
+    if (message.has_threads()) threads_ = message.threads();
+    if (message.has_train()) threads_ = message.train().threads();
+    return message.has_stop_signal() || message.has_threads();
   }
 
   MessageSocket& socket_;
@@ -145,11 +147,13 @@ class Worker {
       : socket_(socket), inbox_(inbox), environment_(environment) {}
 
   /// Returns whether another run can follow.
-  bool handle(Json message) {
+  bool handle(const proto::ToWorker& message) {
     try {
-      if (message.contains("train")) return train(message["train"]);
-      set_up(message.at("setup"));
-      return true;
+      if (message.has_setup()) {
+        set_up(message.setup());
+        return true;
+      }
+      return train(message.train());
     } catch (const std::exception& error) {
       socket_.send(message_of(event_of(error)));
       return false;  // The state of this process is unknown after such an error.
@@ -157,31 +161,31 @@ class Worker {
   }
 
  private:
-  void set_up(const Json& setup) {
-    directory_ = setup.at("directory").get<std::string>();
-    timeout_ = setup.at("timeout");
-    for (const Json& memory : setup.at("datasets")) {
-      const int fd = memory.at("fd");
+  void set_up(const proto::Setup& setup) {
+    directory_ = setup.directory();
+    timeout_ = setup.timeout();
+    for (const proto::SharedMemory& memory : setup.datasets()) {
       datasets_.push_back(std::make_shared<const Dataset>(
-          open_shared_dataset(fd, FileDescriptor(memory.at("file")), memory.at("description"))));
-      ::close(fd);  // The mapping stays.
+          open_shared_dataset(memory.fd(), FileDescriptor(memory.file() > 0 ? memory.file() : -1),
+                              parse_json_text(memory.description(), kToWorker))));
+      ::close(memory.fd());  // The mapping stays.
     }
   }
 
-  bool train(Json& train) {
+  bool train(const proto::Train& train) {
     WorkerTask task{.config = {},
-                    .record = run_record_from_json(std::move(train.at("record")), kToWorker),
-                    .dataset = train.at("dataset"),
-                    .until_epoch = train.at("until_epoch")};
+                    .record = parse_run_record(train.record(), kToWorker),
+                    .dataset = train.dataset(),
+                    .until_epoch = train.until_epoch()};
     if (task.record.provenance.empty())
       task.record.provenance = provenance_;
     else
       provenance_ = task.record.provenance;
     task.config = recorded_config(task.record);
-    task.config.index = train.at("index");
+    task.config.index = train.index();
     if (!kind_) kind_ = make_kind_worker(task.config, datasets_);
     std::optional<RunOwner> owner;
-    if (train.contains("owner")) owner = RunOwner{directory_ / task.config.name / kLockFile, train["owner"]};
+    if (!train.owner().empty()) owner = RunOwner{directory_ / task.config.name / kLockFile, train.owner()};
     // Until the run has ended, also if the sweep's process is gone before.
     std::optional<FileDescriptor> lock(std::in_place, socket_.take_descriptor());
     EventSender sender(socket_);
@@ -231,9 +235,9 @@ int run_worker(int fd, const WorkerEnvironment& environment) {
   MessageSocket socket(fd);
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);
-  while (auto message = inbox.next()) {
+  while (const auto message = inbox.next()) {
     // Without destructors, as the state of this process is unknown. All files are written.
-    if (!worker.handle(*std::move(message))) ::_exit(0);
+    if (!worker.handle(*message)) ::_exit(0);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // A worker: a process that trains runs for a sweep, one after the other, and reports their progress over a
-// socket. message_socket.h has the messages.
+// socket. proto/worker.proto has the messages.
 //
 // A run that crashes, hangs or breaks its device costs one worker, and the sweep goes on with another. The
 // sweep's own process never touches a GPU.

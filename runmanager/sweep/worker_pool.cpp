@@ -15,12 +15,12 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/event_messages.h"
 #include "runmanager/sweep/worker.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::array<int, 2> connected_sockets() {
   std::array<int, 2> ends{};
@@ -54,14 +54,18 @@ WorkerPool::WorkerPool(WorkerCommand command, std::filesystem::path directory,
   }
 }
 
-Json WorkerPool::setup_message() const {
-  Json datasets = Json::array();
+proto::ToWorker WorkerPool::setup_message() const {
+  proto::ToWorker message;
+  proto::Setup& setup = *message.mutable_setup();
+  setup.set_directory(directory_.string());
+  setup.set_timeout(timeout_);
   for (const SharedDataset& dataset : datasets_) {
-    datasets.push_back(
-        {{"fd", dataset.fd()}, {"file", dataset.file_fd()}, {"description", dataset.description()}});
+    proto::SharedMemory& memory = *setup.add_datasets();
+    memory.set_fd(dataset.fd());
+    if (dataset.file_fd() >= 0) memory.set_file(dataset.file_fd());
+    memory.set_description(compact_json_text(dataset.description()));
   }
-  return {{"setup",
-           {{"directory", directory_.string()}, {"timeout", timeout_}, {"datasets", std::move(datasets)}}}};
+  return message;
 }
 
 void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const RunRecord& record,
@@ -74,28 +78,34 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
     slot.worker->socket().send(setup_message());
   }
   slot.run = &run;
-  Json told = to_json(record);
+  proto::ToWorker message;
+  proto::Train& train = *message.mutable_train();
+  train.set_index(run.run);
+  train.set_dataset(run.needs.dataset);
+  train.set_threads(threads);
+  train.set_until_epoch(run.until_epoch);
+  nlohmann::ordered_json told = to_json(record);
   if (record.provenance == slot.provenance)
     told["provenance"] = nullptr;
   else
     slot.provenance = record.provenance;
-  Json train = {{"index", run.run},
-                {"dataset", run.needs.dataset},
-                {"until_epoch", run.until_epoch},
-                {"record", std::move(told)}};
-  if (run.lock) train["owner"] = run.lock->owner().id;
+  train.set_record(compact_json_text(told));
+  if (run.lock) train.set_owner(run.lock->owner().id);
   // If the worker is gone already, deliver() notices that its socket is closed.
-  slot.worker->socket().send({{"train", std::move(train)}, {"threads", threads}},
-                             run.lock ? run.lock->fd() : -1);
+  slot.worker->socket().send(message, run.lock ? run.lock->fd() : -1);
 }
 
 void WorkerPool::set_threads(std::size_t slot, int threads) {
-  slots_[slot].worker->socket().send({{"threads", threads}});
+  proto::ToWorker message;
+  message.set_threads(threads);
+  slots_[slot].worker->socket().send(message);
 }
 
 void WorkerPool::request_stop(std::size_t slot, int signal) {
   if (slots_[slot].run == nullptr) return;  // deliver() is just telling its end
-  slots_[slot].worker->socket().send({{"stop_signal", signal}});
+  proto::ToWorker message;
+  message.set_stop_signal(signal);
+  slots_[slot].worker->socket().send(message);
 }
 
 // Its socket closes when it is gone, which deliver() notices.
@@ -127,11 +137,11 @@ void WorkerPool::deliver(std::size_t slot, const ReportEvent& report) {
 std::optional<RunEvent> WorkerPool::next_event(Slot& slot) {
   RunEvent event;
   try {
-    Json message;
+    proto::FromWorker message;
     const auto arrived = slot.worker->socket().poll(message);
     if (arrived == MessageSocket::Arrived::kNothing) return std::nullopt;
     event = arrived == MessageSocket::Arrived::kMessage
-                ? event_of(std::move(message))
+                ? event_of(message)
                 : LostRun{fmt::format("its worker was lost: {}", slot.worker->exit_reason())};
   } catch (const DataError& error) {
     event = LostRun{error.what()};

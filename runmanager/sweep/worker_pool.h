@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/child.h"
+#include "proto/worker.pb.h"
 #include "runmanager/kinds/shared_dataset.h"
 #include "runmanager/sweep/message_socket.h"
 #include "runmanager/sweep/run_executor.h"
@@ -71,7 +72,7 @@ class WorkerPool final : public RunExecutor {
     bool is_killed = false;                 // the worker
   };
 
-  nlohmann::ordered_json setup_message() const;
+  proto::ToWorker setup_message() const;
   // The next event, if it has come. A worker that is lost, or says what cannot be read, is gone then.
   static std::optional<RunEvent> next_event(Slot& slot);
 

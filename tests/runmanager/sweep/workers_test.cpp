@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "core/data/safetensors.h"
+#include "proto/worker.pb.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/worker_pool.h"
@@ -298,9 +299,9 @@ struct BegunRun {
 };
 
 TEST(WorkerPool, DoesNotTakeAnErrorOfItsCallerForADamagedMessage) {
-  std::string bytes;
-  Json::to_cbor({{"phase", "validation"}}, bytes);
-  std::string octal = fmt::format("\\{:03o}\\0\\0\\0", bytes.size());
+  proto::FromWorker message;
+  message.set_phase("validation");
+  std::string bytes = message.SerializeAsString(), octal = fmt::format("\\{:03o}\\0\\0\\0", bytes.size());
   for (const char byte : bytes) octal += fmt::format("\\{:03o}", static_cast<unsigned char>(byte));
   BegunRun begun({"/bin/bash", "-c", fmt::format("printf '{}' >&$0; sleep 100", octal)});
   const auto report = [](const RunEvent& event) {
@@ -328,11 +329,14 @@ TEST(WorkerPool, AsksNoWorkerToStopThatIsLost) {
 
 TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
   WorkerProcess worker({.words = {SWEEP_MISBEHAVING_WORKER, "worker"}, .inherited = {}});
-  ASSERT_TRUE(worker.socket().send(
-      {{"setup", {{"directory", "here"}, {"timeout", 0}, {"datasets", {{{"fd", 999}, {"file", -1}}}}}}}));
-  Json answer;
+  proto::ToWorker message;
+  proto::SharedMemory& memory = *message.mutable_setup()->add_datasets();
+  memory.set_fd(999);
+  memory.set_description("no description");
+  ASSERT_TRUE(worker.socket().send(message));
+  proto::FromWorker answer;
   ASSERT_TRUE(worker.socket().receive(answer));
-  EXPECT_TRUE(answer.contains("lost")) << answer;
+  EXPECT_TRUE(answer.has_failed());
   EXPECT_FALSE(worker.socket().receive(answer));
   EXPECT_EQ(worker.exit_reason(), "ended with exit code 0");
 }
