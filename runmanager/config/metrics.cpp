@@ -88,7 +88,8 @@ const Metric& metric_named(std::string_view key) {
     found = own.emplace(key, Metric{}).first;
     Metric& metric = found->second;
     metric.key = metric.tag = metric.title = metric.brief = metric.name = found->first;
-    metric.importance = metric.mean_importance = 550;
+    metric.importance = 510;
+    metric.mean_importance = 550;
     metric.line_importance = 2;
     // As far as a name tells.
     constexpr std::array kLargerEndings = {"accuracy", "acc", "auc", "f1", "r2"};

@@ -23,9 +23,9 @@ namespace {
 
 using Records = std::span<const RunRecord>;
 
-// On a narrow terminal columns that do not vary go first, then times and the validation loss, then other
-// parameters, which tell the runs apart, then metrics.
-constexpr int kUniform = 10, kVaryingParameter = 520;
+// On a narrow terminal columns that do not vary go first, then times and the validation loss, then a person's
+// own metrics, then other parameters, which tell the runs apart, then metrics, and last those of the goals.
+constexpr int kUniform = 10, kVaryingParameter = 520, kGoal = 850;
 
 bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
@@ -80,6 +80,16 @@ void add_metric(TextTable& table, const Metric& metric, Records runs, bool is_pl
   table.add_column(
       {.title = std::string(metric.title), .importance = metric.importance, .key = std::string(metric.key)},
       runs, text);
+}
+
+// Whether a time is marked as add_metric() does: those of runs without an epoch are not, nor are columns that
+// are left out.
+bool has_shared_times(const TextTable& table) {
+  return std::ranges::any_of(table.rows, [&table](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (!table.columns[i].leads && row[i].starts_with('~')) return true;
+    return false;
+  });
 }
 
 // A person's own that any run has.
@@ -305,6 +315,10 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
   TextTable table = table_of(runs, keys, false, options);
   std::vector<std::string> left_out;
   if (options.width > 0) {
+    for (Column& column : table.columns)
+      if (std::ranges::find(goals, column.key, [](const Goal& goal) { return goal.metric->key; }) !=
+          goals.end())
+        column.importance = std::max(column.importance, kGoal);
     keep_one_parameter(table, runs, options);
     left_out = table.fit(options.width);
   }
@@ -340,8 +354,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     note(fmt::format("{} not beaten in {}: {}", options.unicode ? "◆" : "+", goal_names(goals),
                      counted(front.size(), "run")),
          kDim);
-  if (std::ranges::any_of(runs, [](const RunRecord& run) { return run.jobs > 1; }))
-    note("~ timed while runs shared the machine", kDim);
+  if (has_shared_times(table)) note("~ timed while runs shared the machine", kDim);
   return text + painted(terminal, kDim, not_shown_text(left_out, options.width)) +
          repeats_table(runs, keys, options.unicode, options.width);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/base/printable.h"
@@ -16,6 +17,11 @@ std::vector<std::string> titles_of(const TextTable& table) {
   std::vector<std::string> titles;
   for (const Column& column : table.columns) titles.push_back(column.title);
   return titles;
+}
+
+bool has_different_titles(const TextTable& table) {
+  const std::vector<std::string> titles = titles_of(table);
+  return std::set(titles.begin(), titles.end()).size() == titles.size();
 }
 
 int width_of(const TextTable& table, std::size_t column) {
@@ -181,7 +187,11 @@ std::string formatted_table(TextTable table, const TableStyle& style) {
   if (style.format == TableFormat::kMarkdown) return markdown_table(titles_of(table), table.rows);
   if (style.format == TableFormat::kLatex) return latex_table(table);
   std::vector<std::string> left_out;
-  if (style.width > 0) left_out = table.fit(style.width);
+  if (style.width > 0) {
+    left_out = table.fit(style.width);
+    TextTable cut = table;
+    if (cut.fit_titles(style.width, style.unicode) && has_different_titles(cut)) table = std::move(cut);
+  }
   const TableLines lines = table_lines(table, style.unicode);
   std::string text = lines.titles + "\n" + lines.rule + "\n";
   for (const std::string& row : lines.rows) text += row + "\n";
