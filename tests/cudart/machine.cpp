@@ -41,9 +41,14 @@ bool& captures() {
   return value;
 }
 
-void set_memory_limit(std::size_t bytes) {
+MemoryLimit::MemoryLimit(std::size_t more) {
   const std::scoped_lock lock(state().mutex);
-  state().memory_limit = bytes;
+  state().memory_limit = memory_in_use() + more;
+}
+
+MemoryLimit::~MemoryLimit() {
+  const std::scoped_lock lock(state().mutex);
+  state().memory_limit = kUnlimited;
 }
 
 std::size_t memory_in_use() { return alive().device_bytes; }

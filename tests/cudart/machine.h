@@ -65,11 +65,18 @@ struct Alive {
 };
 Alive alive();
 
-/// How much memory all devices have together, whatever each has; unlimited at first.
-void set_memory_limit(std::size_t bytes);
-
 /// Bytes of device memory that are allocated.
 std::size_t memory_in_use();
+
+/// While it exists, all devices together get `more` bytes of memory at most, whatever each has. One at a
+/// time.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(std::size_t more);
+  ~MemoryLimit();
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+};
 
 /// Sets when streams work, in all threads. 0, as at first: as late as they may, when somebody waits. Any
 /// other seed: each stream switches at random between working at once and as late as it may, independently of

@@ -8,7 +8,6 @@
 #include "core/kernels/cuda/libraries/nccl.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -39,14 +38,13 @@ constexpr std::size_t kMaxRanks = 16;
 // New memory is zero. Its only locks are atomic numbers: a process that is killed leaves none locked.
 struct Shared {
   struct Rank {
-    std::array<char, 64> device;  // empty until the rank joins
+    std::array<char, 64> device;
     std::array<std::size_t, kMaxRanks + 1> begins;
     std::atomic<std::uint64_t> arrivals;
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
   std::atomic<std::uint64_t> left;  // ranks that have left
-  int size;
   std::array<Rank, kMaxRanks> ranks;
 };
 
@@ -74,7 +72,6 @@ class Meeting {
     if (memory == MAP_FAILED) fail_memory();
     shared_.reset(static_cast<Shared*>(memory));
     join(device);
-    arrive();
   }
 
   // Each rank's bytes [begins[rank], begins[rank + 1]) of `data` to all. Throws on all ranks if `begins` are
@@ -116,30 +113,16 @@ class Meeting {
 
   Shared::Rank& rank(int number) const { return shared_->ranks[static_cast<std::size_t>(number)]; }
 
+  // Throws on all ranks that have the device of another one.
   void join(const std::string& device) {
-    const std::string own = "NCCL: rank " + std::to_string(rank_);
-    if (size_ > static_cast<int>(kMaxRanks))
-      throw CommunicatorError(own + " of " + std::to_string(size_) + ": the stand-in has at most " +
-                              std::to_string(kMaxRanks));
-    struct Lock {  // ends with the process
-      explicit Lock(int locked) : file(locked) { ::flock(file, LOCK_EX); }
-      ~Lock() { ::flock(file, LOCK_UN); }
-      int file;
-    } lock(file_.get());
-    if (shared_->size != 0 && shared_->size != size_)
-      throw CommunicatorError(own + " joins a group of " + std::to_string(size_) + ", another rank one of " +
-                              std::to_string(shared_->size));
-    shared_->size = size_;
+    const auto text_of = [this](int number) { return std::string(rank(number).device.data()); };
+    device.copy(rank(rank_).device.data(), device.size());
+    arrive();
     for (int other = 0; other < size_; ++other) {
-      const char* joined = rank(other).device.data();
-      if (*joined == '\0') continue;
-      if (other == rank_) throw CommunicatorError(own + " joins twice");
-      if (joined == device)
+      if (other != rank_ && text_of(other) == device)
         throw CommunicatorError("NCCL: ranks " + std::to_string(other) + " and " + std::to_string(rank_) +
                                 " have the same device, " + device);
     }
-    std::array<char, 64>& text = rank(rank_).device;
-    device.copy(text.data(), text.size() - 1);
   }
 
   // Waits until all ranks have arrived as often as this one.
@@ -198,7 +181,7 @@ class StandInGroup final : public DeviceGroup {
  public:
   StandInGroup(const DeviceGroupId& id, int rank, int size, double deadline, std::function<void()> check)
       : rank_(rank), size_(size) {
-    if (size < 1 || rank < 0 || rank >= size)
+    if (rank < 0 || rank >= size || size > static_cast<int>(kMaxRanks))
       throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
     const std::string device = list_cuda_devices().at(static_cast<std::size_t>(device_)).uuid;
     meeting_ = std::make_unique<Meeting>(name_of(id), rank, size, device, deadline, std::move(check));

@@ -35,6 +35,8 @@ struct Allocation {
 };
 inline constexpr int kHost = -1;
 
+inline constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+
 struct Failure {
   std::string function;
   cudaError_t error;
@@ -62,10 +64,10 @@ struct State : MachineState {
   std::recursive_mutex mutex;                                  // of everything; kernels run under it
   std::vector<std::unique_ptr<std::byte, FreeMemory>> unused;  // see allocate()
   std::set<cudaStream_t> streams;
-  std::map<std::pair<int, const void*>, std::size_t> shared_limits;    // of kernels, on a device
-  int exchanging = 0;                                                  // devices that are in an exchange
-  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of all devices together
-  std::uint64_t stream_seed = 0, seeds_set = 0;                        // see set_stream_seed()
+  std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of kernels, on a device
+  int exchanging = 0;                                                // devices that are in an exchange
+  std::size_t memory_limit = kUnlimited;                             // of all devices together
+  std::uint64_t stream_seed = 0, seeds_set = 0;                      // see set_stream_seed()
 
   /// The allocation with all of `bytes` bytes from `address`; nullptr: there is none.
   const Allocation* find(const void* address, std::size_t bytes) const;

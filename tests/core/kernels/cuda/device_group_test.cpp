@@ -34,32 +34,6 @@ std::vector<std::size_t> begins_of(std::initializer_list<std::size_t> sizes) {
   return begins;
 }
 
-TEST(DeviceGroup, GathersPartsOfAnySizes) {
-  const DeviceGroupId id = make_group_id();
-  for (const auto& begins : {begins_of({4, 4, 4}), begins_of({5, 0, 7}), begins_of({0, 0, 1})}) {
-    const auto errors = run_ranks(3, [&, group_id = make_group_id()](int rank) {
-      Stream stream;
-      const Array<std::byte> array(begins.back(), "an array");
-      const auto group = make_device_group(group_id, rank, 3, kLate);
-      for (int turn = 1; turn <= 3; ++turn) {
-        const auto part = static_cast<std::size_t>(rank);
-        const std::vector<std::byte> own(begins[part + 1] - begins[part],
-                                         static_cast<std::byte>(10 * turn + rank));
-        stream.upload(array.data() + begins[part], own.data(), own.size());
-        group->all_gather(stream, array.data(), begins);
-        group->wait(stream);
-        const std::vector<std::byte> all = to_host(stream, array.data(), array.size());
-        for (std::size_t other = 0; other < 3; ++other) {
-          for (std::size_t i = begins[other]; i < begins[other + 1]; ++i)
-            EXPECT_EQ(all[i], static_cast<std::byte>(10 * turn + static_cast<int>(other)));
-        }
-      }
-    });
-    EXPECT_THAT(errors, Each(""));
-  }
-  EXPECT_NE(id, make_group_id());
-}
-
 TEST(DeviceGroup, RefusesExchangesThatDiffer) {
   const DeviceGroupId id = make_group_id();
   const auto errors = run_ranks(3, [&](int rank) {

@@ -1,5 +1,5 @@
-// Grids on the host: the order of threads and blocks, barriers, shared memory and copies to it, and what is
-// refused as a GPU would.
+// Grids on the host: orders of threads and blocks, shared memory and copies to it, and what is refused as a
+// GPU would.
 
 #include <cuda_runtime.h>
 #if defined(__SANITIZE_ADDRESS__)
@@ -10,40 +10,6 @@
 #include "tests/cudart/fiber.h"
 
 namespace sweep::cuda::grid_test {
-
-TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
-  test::in_every_order([] {
-    std::multiset<std::vector<unsigned>> seen;
-    cudart::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
-      EXPECT_EQ(gridDim.y, 3u);
-      EXPECT_EQ(blockDim.x, 4u);
-      seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
-    });
-    EXPECT_EQ(seen.size(), 2u * 3 * 2 * 4 * 1 * 2);
-    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
-  });
-}
-
-TEST(RunGrid, BarriersOrderWritesBeforeReads) {
-  test::in_every_order([] {
-    constexpr unsigned kCount = 100;
-    std::vector<unsigned> shared(kCount), sums(kCount);
-    cudart::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
-      const unsigned t = threadIdx.x;
-      for (unsigned round = 0; round < 5; ++round) {
-        shared[t] = t * (round + 1) + blockIdx.x;
-        __syncthreads();
-        sums[t] += shared[(t + 1) % kCount] + shared[(t + 37) % kCount];
-        __syncthreads();
-        EXPECT_EQ(threadIdx.x, t);
-      }
-    });
-    for (unsigned t = 0; t < kCount; ++t) {
-      // Blocks add 3 · 2 · (0 + 1 + 2) / 3 per round, rounds 1 + 2 + 3 + 4 + 5 times the two neighbours.
-      EXPECT_EQ(sums[t], 3 * 15 * ((t + 1) % kCount + (t + 37) % kCount) + 5 * 2 * 3);
-    }
-  });
-}
 
 TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
   std::vector<std::vector<unsigned>> results;

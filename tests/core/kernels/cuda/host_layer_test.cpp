@@ -90,41 +90,30 @@ TEST(ConvPool, FusesTheDeeplizardConvolutionsAndNothingThatDoesNotFit) {
   EXPECT_EQ(fuse_layers(Network(test::deeplizard(), {1, 28, 28}), {}).nodes[0].conv_pools.size(), 2u);
 }
 
-// A data set of one mebibyte, and a device that has so much memory left besides the engine's own.
-std::pair<std::unique_ptr<Engine>, Subset> engine_and_large_set(Placement placement, std::size_t left) {
-  const Network network(test::mlp(), {1, 32, 32});
-  auto engine =
-      make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
-  cudart::set_memory_limit(cudart::memory_in_use() + left);
-  const auto set = std::make_shared<TensorDataset>(TensorDataset{
-      {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
-  return {std::move(engine), Subset{set, 0, 1024}};
-}
-
 TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
-  constexpr std::size_t kEnough = std::size_t{3} << 19, kTooLittle = std::size_t{1} << 19;
-  {
-    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
-    EXPECT_EQ(engine->prepare(samples, {}), Placement::kDevice);
-  }
-  {
-    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kTooLittle);
-    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost);
-    cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
-  }
-  {
-    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
-    cudart::fail("cudaMalloc", cudart::CallError::kMemoryAllocation);
-    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "another process was faster";
-  }
-  {
-    const auto [engine, samples] = engine_and_large_set(Placement::kDevice, kTooLittle);
-    const auto prepare = [&e = engine, &s = samples] { e->prepare(s, {}); };
-    EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(
-                             AllOf(HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
-  }
-  cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  constexpr std::size_t kSet = std::size_t{1} << 20, kEnough = kSet * 3 / 2, kTooLittle = kSet / 2;
+  const auto set = std::make_shared<TensorDataset>(
+      TensorDataset{{1, 32, 32}, std::vector<std::uint8_t>(kSet, 7), std::vector<std::int32_t>(1024, 3)});
+  const Subset samples{set, 0, 1024};
+  const auto engine_with = [](Placement placement) {
+    return make_engine(Network(test::mlp(), {1, 32, 32}),
+                       {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
+  };
+  const auto place = [&](Engine& engine, std::size_t left) {
+    const cudart::MemoryLimit limit(left);
+    return engine.prepare(samples, {});
+  };
+  EXPECT_EQ(place(*engine_with(Placement::kAuto), kEnough), Placement::kDevice);
+  const auto engine = engine_with(Placement::kAuto);
+  EXPECT_EQ(place(*engine, kTooLittle), Placement::kHost);
+  EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
+  const auto late = engine_with(Placement::kAuto);
+  cudart::fail("cudaMalloc", cudart::CallError::kMemoryAllocation);
+  EXPECT_EQ(place(*late, kEnough), Placement::kHost) << "another process was faster";
+  const auto placed = engine_with(Placement::kDevice);
+  EXPECT_THAT([&] { place(*placed, kTooLittle); },
+              ThrowsMessage<DeviceError>(
+                  AllOf(HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
 }
 
 TEST(CudaEngine, RefusesWhatItsKernelsCannotIndex) {

@@ -107,10 +107,11 @@ TEST(SeveralDevices, LeaveNothingBehindIfThereIsTooLittleMemory) {
                {2'000'000, {.data = 4}},
                {2'000'000, {.data = 3, .stages = 2}}};
   for (const auto& [bytes, way, purpose] : cases) {
-    cuda::cudart::set_memory_limit(before + bytes);
-    EXPECT_THAT(test::message_of<DeviceError>([&, &w = way] { engine_of(training, w); }),
+    EXPECT_THAT(test::message_of<DeviceError>([&, more = bytes, &w = way] {
+                  const cuda::cudart::MemoryLimit limit(more);
+                  engine_of(training, w);
+                }),
                 AllOf(HasSubstr("out of memory"), HasSubstr(purpose)));
-    cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
     EXPECT_EQ(cuda::cudart::memory_in_use(), before);
     EXPECT_NE(engine_of(training, way), nullptr);
   }
@@ -127,13 +128,12 @@ TEST(SeveralDevices, FailInTheMiddleOfATrainingWithTheReason) {
         std::make_shared<const TensorDataset>(TensorDataset{{1, 7, 7}, owned.pixels, owned.labels});
     const Batch resident{view(set->samples), view(set->targets), owned.indices, set};
     // Every device fails, one of them first.
-    cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
-    const std::string problem = test::message_of<DeviceError>([&] {
-      engine->train(resident, 0.01);
-      engine->parameters();
-    });
-    cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-    EXPECT_THAT(problem, HasSubstr("out of memory"));
+    EXPECT_THAT(test::message_of<DeviceError>([&] {
+                  const cuda::cudart::MemoryLimit no_more(0);
+                  engine->train(resident, 0.01);
+                  engine->parameters();
+                }),
+                HasSubstr("out of memory"));
   }
 }
 
@@ -243,16 +243,16 @@ TEST(SeveralDevices, OfProcessesPrepareTogetherForABatchSize) {
 TEST(SeveralDevices, OfProcessesAllFailIfOneHasTooLittleMemory) {
   LonelyProcess group;
   const auto make = [&] { return make_cuda_replica(network_of(kMlp), options_of(kMlp, {.data = 2}), group); };
-  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use() + 50'000);
-  const std::string unmade = test::message_of<ReplicaError>(make);
-  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_THAT(unmade, StartsWith("rank 0: cuda: out of memory"));
+  const auto problem_of = [](std::size_t more, const auto& work) {
+    return test::message_of<ReplicaError>([&] {
+      const cuda::cudart::MemoryLimit limit(more);
+      work();
+    });
+  };
+  EXPECT_THAT(problem_of(50'000, make), StartsWith("rank 0: cuda: out of memory"));
   const auto engine = make();
-  cuda::cudart::set_memory_limit(cuda::cudart::memory_in_use());
-  const std::string unprepared =
-      test::message_of<ReplicaError>([&] { engine->train(batch_of(kMlp).view(), 0.01); });
-  cuda::cudart::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_THAT(unprepared, StartsWith("rank 0: cuda: out of memory"));
+  EXPECT_THAT(problem_of(0, [&] { engine->train(batch_of(kMlp).view(), 0.01); }),
+              StartsWith("rank 0: cuda: out of memory"));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
