@@ -128,6 +128,35 @@ void expect_gradient(Training training, const Way& of_cpu, const std::vector<Way
   }
 }
 
+// Convolutions that one kernel takes with their ReLU and pooling, one or two in a row: as the first layers,
+// and after one that their gradient goes to.
+TEST(Parity, OfPooledConvolutions) {
+  SKIP_UNLESS_CUDA();
+  using Pair = std::array<std::int64_t, 2>;
+  const auto padded = [](std::int64_t y, std::int64_t x) { return Arguments{{"padding", Pair{y, x}}}; };
+  const std::pair<Shape, std::vector<LayerSpec>> rows[] = {
+      {{1, 28, 28}, {conv("a", 6, 5), conv("b", 12, 5)}},
+      {{3, 11, 10}, {conv("a", 8, 3, padded(1, 1)), conv("b", 10, 3, padded(1, 1))}},
+      {{2, 13, 12}, {conv("a", 5, 3), conv("b", 4, 3, padded(2, 3))}},
+      {{2, 9, 11}, {conv("a", 3, 3, {{"padding", Pair{0, 2}}, {"bias", false}})}},
+      {{10, 6, 7}, {conv("a", 16, 3)}},
+      {{1, 17, 18}, {conv("a", 6, 5), conv("b", 16, 5)}},
+      {{4, 6, 6}, {conv("a", 6, 5)}},
+      {{12, 8, 8}, {conv("a", 8, 3, padded(1, 1))}},
+      {{3, 18, 18}, {conv("a", 4, 5)}}};
+  for (const auto& [input, convolutions] : rows) {
+    for (const bool are_first : {true, false}) {
+      std::vector<LayerSpec> layers;
+      if (!are_first) layers = {conv("before", input[0], 1), layer("tanh", "tanh")};
+      for (const LayerSpec& convolution : convolutions)
+        layers.insert(layers.end(),
+                      {convolution, relu("relu " + convolution.name), pool("pool " + convolution.name, 2)});
+      layers.insert(layers.end(), {flatten("flatten"), linear("out", 10)});
+      expect_gradient({.network = {"pooled", layers}, .input = input, .batches = {3}}, cpu(), {Way{}}, 1e-5);
+    }
+  }
+}
+
 TEST(Parity, OfTheGradientOfABatchThatIsCut) {
   for (Training training : shared_trainings()) {
     training.batches = {50};

@@ -1,5 +1,5 @@
-// The fused convolutions against a simple implementation in double, for kernels, paddings and sizes of every
-// kind.
+// The fused convolutions, for kernels, paddings and sizes of every kind: the same bits alone and with others.
+// Parity.OfPooledConvolutions compares them with the CPU's.
 #include "tests/core/kernels/cuda/kernels/any_device.h"
 
 #include <random>
@@ -7,7 +7,6 @@
 namespace sweep::cuda::conv_pool_test {
 
 using Floats = std::vector<float>;
-using Doubles = std::vector<double>;
 
 using test::conv_pool_shape;
 
@@ -33,8 +32,7 @@ Floats random_floats(std::size_t count, unsigned seed) {
 
 // What the kernels give.
 struct Result {
-  std::vector<Floats> outputs;                    // of each convolution
-  std::vector<std::vector<std::uint8_t>> argmax;  // without the bytes between images
+  std::vector<Floats> outputs;    // of each convolution
   std::vector<Floats> gradients;  // of each convolution's parameters, added up over the slices
   Floats grad_in;
 };
@@ -89,11 +87,6 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     const ConvPoolShape& s = shapes[l];
     result.outputs.push_back(to_host(stream, outputs[l].data(), count * size(s.outputs())));
-    const auto bytes = to_host(stream, argmax[l].data(), count * size(s.argmax_bytes()));
-    std::vector<std::uint8_t>& kept = result.argmax.emplace_back();
-    for (int image = 0; image < images; ++image)
-      kept.insert(kept.end(), bytes.begin() + image * s.argmax_bytes(),
-                  bytes.begin() + image * s.argmax_bytes() + s.outputs());
     const auto floats = size(s.gradient_floats());
     const Floats of_slices = to_host(stream, gradients[l].data(), size(slices) * floats);
     Floats& sum = result.gradients.emplace_back(floats);
@@ -109,84 +102,6 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
   return result;
 }
 
-// One convolution of one image, element by element.
-class Reference {
- public:
-  Reference(const ConvPoolShape& shape, const Parameters& parameters, const float* in)
-      : s_(shape), parameters_(parameters), in_(in) {}
-
-  // The convolution's output before the pooling.
-  double convolution(int o, int y, int x) const {
-    double sum = s_.bias ? static_cast<double>(parameters_.bias[size(o)]) : 0.0;
-    for_each_product(o, y, x, [&](int weight, int element) {
-      sum += static_cast<double>(parameters_.weight[size(weight)]) * static_cast<double>(in_[element]);
-    });
-    return sum;
-  }
-
-  // Calls product(index of the weight, index of the input) for every product of an output.
-  template <class Product>
-  void for_each_product(int o, int y, int x, const Product& product) const {
-    for (int c = 0; c < s_.in_channels; ++c) {
-      for (int ky = 0; ky < s_.kernel_height; ++ky) {
-        for (int kx = 0; kx < s_.kernel_width; ++kx) {
-          const int in_y = y + ky - s_.pad_y, in_x = x + kx - s_.pad_x;
-          if (in_y < 0 || in_y >= s_.in_height || in_x < 0 || in_x >= s_.in_width) continue;
-          product(((o * s_.in_channels + c) * s_.kernel_height + ky) * s_.kernel_width + kx,
-                  (c * s_.in_height + in_y) * s_.in_width + in_x);
-        }
-      }
-    }
-  }
-
- private:
-  const ConvPoolShape& s_;
-  const Parameters& parameters_;
-  const float* in_;
-};
-
-constexpr double kTolerance = 2e-5;
-
-// Checks convolution l of a result, given its input and the gradient of its output; returns the gradient of
-// the input.
-Floats check_convolution(const ConvPoolShape& s, const Parameters& parameters, const Result& result,
-                         std::size_t l, const Floats& in, const Floats& grad_out, int images) {
-  Doubles gradient(size(s.gradient_floats())), grad_in(in.size());
-  std::size_t i = 0;
-  int wrong = 0;
-  for (int image = 0; image < images; ++image) {
-    const std::size_t first = size(image) * inputs(s);
-    const Reference reference(s, parameters, in.data() + first);
-    for (int o = 0; o < s.out_channels; ++o) {
-      for (int position = 0; position < s.pool_height * s.pool_width; ++position, ++i) {
-        const int y = 2 * (position / s.pool_width), x = 2 * (position % s.pool_width);
-        double largest = -1e9;
-        for (int w = 0; w < 4; ++w)
-          largest = std::max(largest, reference.convolution(o, y + w / 2, x + w % 2));
-        const int argmax = result.argmax[l][i];
-        wrong += std::abs(result.outputs[l][i] - std::max(largest, 0.0)) > kTolerance;
-        if (argmax == kDeadRelu) {
-          wrong += largest > kTolerance;
-          continue;
-        }
-        const int win_y = y + argmax / 2, win_x = x + argmax % 2;
-        wrong += argmax > 3 || std::abs(reference.convolution(o, win_y, win_x) - largest) > kTolerance;
-        const auto g = static_cast<double>(grad_out[i]);
-        reference.for_each_product(o, win_y, win_x, [&](int weight, int element) {
-          gradient[size(weight)] += g * static_cast<double>(in[first + size(element)]);
-          grad_in[first + size(element)] += g * static_cast<double>(parameters.weight[size(weight)]);
-        });
-        if (s.bias) gradient[size(s.weights()) + size(o)] += g;
-      }
-    }
-  }
-  EXPECT_EQ(wrong, 0) << "outputs of convolution " << l;
-  for (std::size_t k = 0; k < gradient.size(); ++k)
-    EXPECT_NEAR(result.gradients[l][k], gradient[k], kTolerance * 10)
-        << "parameter " << k << " of convolution " << l;
-  return {grad_in.begin(), grad_in.end()};
-}
-
 class ConvPool : public testing::TestWithParam<Convolutions> {
  protected:
   const std::vector<ConvPoolShape>& shapes_ = GetParam().shapes;
@@ -197,19 +112,6 @@ class ConvPool : public testing::TestWithParam<Convolutions> {
     return random_floats(size(images) * size(shapes_.back().outputs()), 2);
   }
 };
-
-TEST_P(ConvPool, AgreesWithASimpleImplementation) {
-  const int images = 3;
-  const Floats in = input(images);
-  Floats gradient = output_gradient(images);
-  // One slice has two images, two have none.
-  const Result result = run(GetParam(), parameters_, in, gradient, images, images + 1);
-  for (std::size_t l = shapes_.size(); l-- > 0;)
-    gradient = check_convolution(shapes_[l], parameters_[l], result, l, l > 0 ? result.outputs[l - 1] : in,
-                                 gradient, images);
-  for (std::size_t i = 0; i < result.grad_in.size(); ++i)
-    ASSERT_NEAR(result.grad_in[i], gradient[i], 5 * kTolerance) << i;
-}
 
 TEST_P(ConvPool, GivesAnImageTheSameBitsAloneAndInABatch) {
   const int images = 3;
@@ -233,12 +135,12 @@ TEST_P(ConvPool, GivesAnImageTheSameBitsAloneAndInABatch) {
 class ConvPoolsInARow : public ConvPool {};
 
 TEST_P(ConvPoolsInARow, GiveTheBitsOfOneAfterTheOther) {
-  const int images = 3;
+  const int images = 3, slices = images + 1;  // one slice has two images, two have none
   const Floats in = input(images), gradient = output_gradient(images);
-  const Result both = run(GetParam(), parameters_, in, gradient, images, 2);
-  const Result second = run({"", {shapes_[1]}}, {parameters_[1]}, both.outputs[0], gradient, images, 2);
-  const Result first =
-      run({"", {shapes_[0]}, GetParam().input_gradient}, {parameters_[0]}, in, second.grad_in, images, 2);
+  const Result both = run(GetParam(), parameters_, in, gradient, images, slices);
+  const Result second = run({"", {shapes_[1]}}, {parameters_[1]}, both.outputs[0], gradient, images, slices);
+  const Result first = run({"", {shapes_[0]}, GetParam().input_gradient}, {parameters_[0]}, in,
+                           second.grad_in, images, slices);
   EXPECT_EQ(both.outputs[0], first.outputs[0]);
   EXPECT_EQ(both.outputs[1], second.outputs[0]);
   EXPECT_EQ(both.gradients[0], first.gradients[0]);
