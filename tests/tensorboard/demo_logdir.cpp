@@ -1,5 +1,6 @@
-// Writes a log directory with everything that tbwriter can write; the tests next to it compare it with what
-// TensorBoard shows. Usage: demo_logdir DIRECTORY [live|experiment|sessions|endless|continued|many]
+// Writes log directories; the tests next to it compare them with what TensorBoard shows. peer_logdir has what
+// PyTorch's writer can write as well. Usage: demo_logdir DIRECTORY
+// [live|experiment|sessions|endless|continued|many]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -114,45 +115,12 @@ void write_pictures(const Path& directory) {
   writer.add_video("color_video", color_frames, {.frames = 8, .channels = 3, .height = 64, .width = 64}, 4);
 }
 
-void write_text_and_sound(const Path& directory) {
+void write_text(const Path& directory) {
   SummaryWriter writer(directory / "text");
   writer.add_text("markdown", "# Title\n\n- a *list*\n");
   writer.add_text("table", "|a|b|\n|-|-|\n|1|2|\n");
   writer.add_text("broken", "caf\xE9 \xFF");
   writer.add_text("script", "<script>alert(1)</script>");
-  SummaryWriter sound(directory / "sound");
-  std::vector<float> tone;
-  for (int i = 0; i < 8000; ++i) tone.push_back(0.5f * std::sin(static_cast<float>(i) * 0.345f));
-  sound.add_audio("tone", tone, 8000, 1, 0, {.description = "440 Hz"});
-}
-
-void write_curves(const Path& directory) {
-  SummaryWriter writer(directory / "curves");
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> uniform;
-  for (int step = 0; step < 3; ++step) {
-    std::vector<std::uint8_t> labels;
-    std::vector<float> scores;
-    for (int i = 0; i < 500; ++i) {
-      labels.push_back(uniform(random) < 0.4f);
-      scores.push_back(
-          std::clamp(0.3f * labels.back() * static_cast<float>(step) + 0.6f * uniform(random), 0.0f, 1.0f));
-    }
-    writer.add_pr_curve("class", labels, scores, step);
-  }
-  const float tp[] = {3, 2, 1}, fp[] = {2, 1, 0}, tn[] = {0, 1, 2}, fn[] = {0, 1, 2},
-              precision[] = {0.6f, 0.67f, 1}, recall[] = {1, 0.67f, 0.33f};
-  writer.add_pr_curve("given", PrCurve{tp, fp, tn, fn, precision, recall});
-}
-
-void write_mesh(const Path& directory) {
-  SummaryWriter writer(directory / "mesh");
-  const std::vector<float> vertices{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
-  const std::vector<std::uint8_t> colors{255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0};
-  const std::vector<std::int32_t> faces{0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3};
-  for (int step = 0; step < 3; ++step)
-    writer.add_mesh("tetrahedron", {.vertices = vertices, .colors = colors, .faces = faces}, step);
-  writer.add_mesh("cloud", {.vertices = vertices});
 }
 
 void write_graphs(const Path& directory) {
@@ -373,9 +341,7 @@ int main(int argc, char** argv) {
   const Path directory = argv[1];
   write_values(directory);
   write_pictures(directory);
-  write_text_and_sound(directory);
-  write_curves(directory);
-  write_mesh(directory);
+  write_text(directory);
   write_graphs(directory);
   write_projector(directory);
   write_lines(directory);

@@ -29,19 +29,13 @@ def everything(board):
                          ("distributions", "distributions/distributions"), ("text", "text/text")):
         for run, tag in each(ask(plugin + "/tags")):
             ask(data, run=run, tag=tag)
-    for plugin, data, one in (("images", "images/images", "individualImage"), ("audio", "audio/audio", "individualAudio")):
-        for run, tag in each(tags := ask(plugin + "/tags")):
-            for sample in range(tags[run][tag]["samples"]):
-                entries = board.plugin(data, run=run, tag=tag, sample=sample)
-                # The address of a picture is the loader's own; what lies there must be the same.
-                found[f"{plugin} {run} {tag} {sample}"] = [
-                    ({key: value for key, value in entry.items() if key != "query"},
-                     board.fetch(f"/data/plugin/{plugin}/{one}?" + entry["query"])) for entry in entries]
-    for run, tag in each(ask("pr_curves/tags")):
-        ask("pr_curves/pr_curves", run=run, tag=tag)
-    for run, tag in each(ask("mesh/tags")):
-        ask("mesh/meshes", run=run, tag=tag, sample=0)
-        fetch("mesh/data", run=run, tag=tag, sample=0, step=0, content_type="VERTEX")
+    for run, tag in each(tags := ask("images/tags")):
+        for sample in range(tags[run][tag]["samples"]):
+            entries = board.plugin("images/images", run=run, tag=tag, sample=sample)
+            # The address of a picture is the loader's own; what lies there must be the same.
+            found[f"images {run} {tag} {sample}"] = [
+                ({key: value for key, value in entry.items() if key != "query"},
+                 board.fetch("/data/plugin/images/individualImage?" + entry["query"])) for entry in entries]
     ask("custom_scalars/layout")
     ask("hparams/experiment", body={})
     ask("hparams/session_groups", body={"allowedStatuses": ALL_STATUSES, "startIndex": 0, "sliceSize": 100})
@@ -71,8 +65,7 @@ def alike(one, other):
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         def order(values):
             texts = all(isinstance(value, str) for value in values)
-            meshes = all(isinstance(value, dict) and "content_type" in value for value in values)
-            return sorted(values) if texts else sorted(values, key=lambda v: (v["step"], v["content_type"])) if meshes else values
+            return sorted(values) if texts else values
         return len(one) == len(other) and all(alike(a, b) for a, b in zip(order(one), order(other)))
     is_time = lambda value: 1e6 <= abs(value) < 1e12  # wall times are equal in double precision
     if isinstance(one, float) and isinstance(other, float) and not (is_time(one) or is_time(other)):

@@ -1,5 +1,5 @@
 """The same calls with PyTorch's writer and with ours: TensorBoard must answer alike. If torch is not installed, its
-files are those in peer/kept."""
+files are those in peer/kept. Numbers in names of tests are those of conformance.txt."""
 
 import html
 import io
@@ -82,8 +82,9 @@ class Peer(unittest.TestCase):
         decoded = subprocess.run([CONTEXT.venv / "bin/python", "-c", DECODE], input=png, capture_output=True, check=True)
         return decoded.stdout
 
-    def test_runs(self):
+    def test_runs_and_tabs(self):
         self.alike(lambda board: sorted(board.get("/data/runs")))
+        self.assertLessEqual({"audio", "pr_curves", "mesh"}, self.alike(lambda board: board.tabs()))
 
     def test_add_scalar_and_add_scalars(self):
         tags = self.alike(lambda board: {run: sorted(names) for run, names in board.plugin("scalars/tags").items()})
@@ -144,25 +145,25 @@ class Peer(unittest.TestCase):
         self.assertIn("<strong>b</strong>", self.alike(text)[0])
         self.assertNotIn("<table", self.boards[1].plugin("text/text", run="run", tag="text")[0]["text"])
 
-    def test_add_pr_curve_and_add_pr_curve_raw(self):
+    def test_27_add_pr_curve_and_add_pr_curve_raw(self):
         def curve(tag):
             return lambda board: [[entry["step"]] + [[round(value, 6) for value in entry[key]] for key in PR_CURVE]
                                   for entry in board.plugin("pr_curves/pr_curves", run="run", tag=tag)["run"]]
         for tag in ("curve", "weighted", "raw_curve"):
             self.assertEqual(len(self.alike(curve(tag), tag)), 1)
 
-    def test_add_audio(self):
+    def test_26_add_audio(self):
         def sound(board):
             (entry,) = board.plugin("audio/audio", run="run", tag="sound", sample=0)
             _, _, data = board.fetch("/data/plugin/audio/individualAudio?" + entry["query"])
             with wave.open(io.BytesIO(data)) as file:
-                return file.getparams(), memoryview(file.readframes(file.getnframes())).cast("h").tolist()
-        (torch_parameters, torch), (parameters, ours) = map(sound, self.boards)
-        self.assertEqual(parameters, torch_parameters)
+                return entry["contentType"], file.getparams(), memoryview(file.readframes(file.getnframes())).cast("h").tolist()
+        (_, torch_parameters, torch), (kind, parameters, ours) = map(sound, self.boards)
+        self.assertEqual((kind, parameters), ("audio/wav", torch_parameters))
         # It cuts off where we round.
         self.assertLessEqual(max(abs(a - b) for a, b in zip(torch, ours)), 1)
 
-    def test_add_mesh(self):
+    def test_28_add_mesh(self):
         def mesh(board):
             parts = board.plugin("mesh/meshes", run="run", tag="mesh", sample=0)
             return (sorted((part["content_type"], part["components"], part["data_shape"], part["step"]) for part in parts),
@@ -170,7 +171,7 @@ class Peer(unittest.TestCase):
                      for kind in ("VERTEX", "FACE", "COLOR")])
         self.assertEqual([len(data) for data in self.alike(mesh)[1]], [48, 36, 12])
 
-    def test_add_custom_scalars(self):
+    def test_29_add_custom_scalars(self):
         self.assertEqual(len(self.alike(lambda board: board.plugin("custom_scalars/layout"))["category"][0]["chart"]), 2)
 
     def test_add_embedding(self):

@@ -137,6 +137,10 @@ class TensorBoard:
     def plugin(self, path, form=None, body=None, **query):
         return self.get("/data/plugin/" + path, form, body, **query)
 
+    def tabs(self):
+        """The names of the tabs that are active."""
+        return {name for name, plugin in self.get("/data/plugins_listing").items() if plugin["enabled"]}
+
     def points(self, run, tag):
         """(step, value) of each point of a scalar."""
         return [(step, value) for _, step, value in self.plugin("scalars/scalars", run=run, tag=tag)]
