@@ -8,9 +8,9 @@
 
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
+#include "runmanager/sweep/run_queue.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_runner.h"
-#include "runmanager/sweep/run_queue.h"
 
 namespace sweep {
 
