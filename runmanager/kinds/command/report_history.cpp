@@ -17,6 +17,16 @@ bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan
 // Events have values in 32 bits.
 bool is_same_in_events(double a, double b) { return is_same(static_cast<float>(a), static_cast<float>(b)); }
 
+// Those that say whether the step is one too many: not its times, which every step has.
+std::vector<const Metric*> paced_metrics(const EpochRecord& step) {
+  static const Metric &run_seconds = metric_named("run_seconds"),
+                      &epoch_seconds = metric_named("epoch_seconds");
+  std::vector<const Metric*> metrics, times;
+  for (const auto& [metric, value] : step.values)
+    (metric == &run_seconds || metric == &epoch_seconds ? times : metrics).push_back(metric);
+  return metrics.empty() ? times : metrics;
+}
+
 // Sets a value of a step, and of what is new of it.
 void set(EpochRecord& step, EpochRecord& fresh, const Metric& metric, double value) {
   if (const auto known = step[metric]; known && is_same(*known, value)) return;
@@ -74,7 +84,7 @@ void ReportHistory::use(const MetricReport& report) {
   if (steps_.empty() || step > last_step()) begin_step(step);
   const bool is_last = step == last_step();
   EpochRecord left_out, late;  // late: is passed on at once, also if the step was left out of the records
-  EpochRecord* const earlier = is_last ? &steps_.rbegin()->second : earlier_step(step);
+  EpochRecord* const earlier = is_last ? &steps_.rbegin()->second : earlier_step(step, report);
   EpochRecord& at = earlier != nullptr ? *earlier : left_out;
   for (const auto& [metric, value] : report.values) {
     if (report.in_events) {
@@ -100,31 +110,84 @@ void ReportHistory::use(const MetricReport& report) {
 void ReportHistory::start_over(std::int64_t step) {
   fresh_ = {};
   steps_.erase(steps_.lower_bound(step), steps_.end());
-  if (steps_.empty()) stride_ = 1;
+  if (steps_.empty()) paces_.clear();
+  for (auto& [metric, pace] : paces_) pace.left_out = pace.stride - 1;  // What stays is kept.
   std::erase_if(latest_, [step](const auto& value) { return value.second.first >= step; });
   in_events_.clear();
   starts_over_(step);
 }
 
+bool ReportHistory::keeps_last() const {
+  return std::ranges::any_of(paced_metrics(steps_.rbegin()->second), [this](const Metric* metric) {
+    const auto pace = paces_.find(metric);
+    return pace == paces_.end() || pace->second.left_out + 1 >= pace->second.stride;
+  });
+}
+
 void ReportHistory::begin_step(std::int64_t step) {
   close();
   const int number = steps_.empty() ? 1 : steps_.rbegin()->second.epoch + 1;
-  if (!steps_.empty() && !keeps_last()) steps_.erase(last_step());
-  if (steps_.size() > max_steps_) {
-    stride_ *= 2;
-    std::erase_if(steps_, [this](const auto& kept) { return !is_kept(kept.second); });
+  if (!steps_.empty()) {
+    const bool stays = keeps_last();
+    for (const Metric* metric : paced_metrics(steps_.rbegin()->second)) {
+      Pace& pace = paces_[metric];
+      pace.left_out = stays ? 0 : pace.left_out + 1;
+    }
+    if (!stays) steps_.erase(last_step());
+    if (steps_.size() > max_steps_) thin_out();
   }
   sources_.clear();
   steps_.emplace(step, EpochRecord(number));
 }
 
-// A step before the last one; null if it is left out.
-EpochRecord* ReportHistory::earlier_step(std::int64_t step) {
-  auto at = steps_.lower_bound(step);
-  if (at->first == step) return &at->second;
-  if (stride_ > 1 || steps_.size() >= max_steps_) return nullptr;
-  at = steps_.emplace(step, EpochRecord(at->second.epoch)).first;
-  for (auto later = std::next(at); later != steps_.end(); ++later) ++later->second.epoch;
+// Leaves out every second step of the most frequent metrics, but none that others have as well; or of all, if
+// all have others.
+void ReportHistory::thin_out() {
+  struct Seen {
+    std::size_t count = 0, position = 0;
+    bool stays = true;  // the last one
+  };
+  std::map<const Metric*, Seen> seen;
+  std::size_t highest = 0;
+  for (const auto& [step, values] : steps_)
+    for (const Metric* metric : paced_metrics(values)) highest = std::max(highest, ++seen[metric].count);
+  const auto is_frequent = [highest](const Seen& metric) { return 2 * metric.count > highest; };
+  const std::int64_t last = last_step();
+  const std::size_t erased = std::erase_if(steps_, [&](const auto& kept) {
+    const std::vector<const Metric*> metrics = paced_metrics(kept.second);
+    bool stays = kept.first == last;
+    for (const Metric* metric : metrics) {
+      Seen& of = seen[metric];
+      stays |= !is_frequent(of) || of.position % 2 == 0;
+      ++of.position;
+    }
+    for (const Metric* metric : metrics) seen[metric].stays = stays;
+    return !stays;
+  });
+  for (const auto& [metric, of] : seen) {
+    if (!is_frequent(of)) continue;
+    Pace& pace = paces_[metric];
+    if (!of.stays) pace.left_out += pace.stride;
+    pace.stride *= 2;
+  }
+  std::size_t position = 0;
+  if (erased == 0)
+    std::erase_if(steps_, [&](const auto& kept) { return position++ % 2 == 1 && kept.first != last; });
+}
+
+// A step before the last one; null if it was left out. Of a metric whose steps are all kept, it was not.
+EpochRecord* ReportHistory::earlier_step(std::int64_t step, const MetricReport& report) {
+  const auto known = steps_.lower_bound(step);
+  if (known->first == step) return &known->second;
+  const bool has_all = steps_.rbegin()->second.epoch == static_cast<int>(steps_.size());
+  if (steps_.size() >= max_steps_) thin_out();
+  if (std::ranges::all_of(report.values,
+                          [this](const auto& value) { return paces_[value.first].stride > 1; }))
+    return nullptr;
+  const auto later = steps_.lower_bound(step);
+  const auto at = steps_.emplace(step, EpochRecord(later->second.epoch)).first;
+  if (has_all)
+    for (auto next = std::next(at); next != steps_.end(); ++next) ++next->second.epoch;
   return &at->second;
 }
 

@@ -33,8 +33,9 @@ bool tells_position(const Metric& metric);
 /// step and leaps from there, as programs that report something at each start do, the step after the leap is
 /// its first. Within an attempt, only the last step may change, by the source that reported the metric first;
 /// earlier ones can still get metrics that they do not have. Metrics of a test without a later step belong to
-/// the last one. If there are more steps than are kept, some are left out of the records, but never the last
-/// one. The latest value of a metric whose step was left out is in the step kept after it. Not thread-safe.
+/// the last one. If there are more steps than are kept, some of those are left out of the records that have
+/// the most frequent metrics and no other, but never the last one. The latest value of a metric whose step
+/// was left out is in the step kept after it. Not thread-safe.
 class ReportHistory {
  public:
   /// Called with the values of a step once a later one has begun or close() was called, and again with those
@@ -69,7 +70,7 @@ class ReportHistory {
   std::int64_t last_step() const { return steps_.rbegin()->first; }
   std::size_t size() const { return steps_.size(); }
   /// Whether the last one stays when a later one begins.
-  bool keeps_last() const { return is_kept(steps_.rbegin()->second); }
+  bool keeps_last() const;
   /// Steps after which a later one has begun.
   std::size_t complete() const { return steps_.size() - (steps_.empty() ? 0 : 1); }
   /// Passes on all steps again.
@@ -82,13 +83,18 @@ class ReportHistory {
   std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
  private:
-  bool is_kept(const EpochRecord& values) const { return (values.epoch - 1) % stride_ == 0; }
+  // Of a metric: one in so many steps with it is kept, and how many were left out after that one.
+  struct Pace {
+    int stride = 1, left_out = 0;
+  };
+
   bool repeats(const MetricReport& report) const;
   void settle_start(std::int64_t step);
   void use(const MetricReport& report);
   void start_over(std::int64_t step);
   void begin_step(std::int64_t step);
-  EpochRecord* earlier_step(std::int64_t step);
+  void thin_out();
+  EpochRecord* earlier_step(std::int64_t step, const MetricReport& report);
   void set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds);
 
   const Closed closed_;
@@ -104,7 +110,7 @@ class ReportHistory {
   bool starts_ = true;
   std::vector<MetricReport> held_;  // of the attempt's first step, until a later one tells if it starts over
   std::int64_t unnumbered_ = 0;     // reports of the attempt without a step
-  int stride_ = 1;                  // one step in so many is kept
+  std::map<const Metric*, Pace> paces_;
   double last_seconds_ = 0;
 };
 

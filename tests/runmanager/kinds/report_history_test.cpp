@@ -145,7 +145,11 @@ TEST(ReportHistory, KeepsOverAllAttempts) {
            {"5=q7,1,p0.5", "5=1"},
            // Step 2 is left out: a late value that does not count does not then either.
            {"1=a1 2=a2 3=3 2=a20 4=4 5=5 6=6 7=7 8=8", "1=a1 3=3,a2 5=5 7=7 8=8", "", 2, nullptr, 4},
-           {"1=1 2=2,a2 3=3 4=4 5=5 6=6 | 3=30", "1=1 3=30,a2", "3", 0, nullptr, 4, "1=1 of 1=1 2=a2"},
+           {"1=1,a1 2=2,a2 3=3 4=4 | 3=30", "1=1,a1 3=30,a2", "3", 0, nullptr, 2, "1=1,a1 of 1=1,a1 2=a2"},
+           // A rare metric keeps its steps, also those that it has later.
+           {"1=1 2=2,a2 3=3 4=4 5=5 6=6 4=a4 7=7 8=8 | 3=30", "1=1 2=2,a2 3=30", "3", 0, nullptr, 4,
+            "1=1 2=2,a2 of 1=1 2=2,a2"},
+           {"1=1 2=2,a2 3=3 4=4 5=5 6=6 4=a4 7=7 8=8", "1=1 2=2,a2 3=3 4=a4 8=8", "", 0, nullptr, 4},
            {"1=1 2=2,a2 3=3 4=4 5=5 6=6 | 3=30 | 1=10 2=20 3=30 4=40", "1=10 2=20 3=30 4=40", "3 1", 0,
             nullptr, 4, " of "},
            {"1=9 e1=a1 e2=a2 e3=a3 | e3=a30", "1=9,a1 2=a2 3=a30", "3", 0, nullptr, 1000,
@@ -196,22 +200,41 @@ TEST(ReportHistory, RecordsAThousandStepsAndTheLastOfVeryMany) {
   }
 }
 
-TEST(ReportHistory, KeepsTheLatestValueOfAMetricWhoseStepIsLeftOut) {
-  History history;
-  constexpr int kSteps = 4000, kEvery = 90, kLast = kSteps / kEvery * kEvery;
-  for (int step = 1; step <= kSteps; ++step) {
-    history.add(step, step);
-    if (step % kEvery == 0) history.play(fmt::format("{0}=a{0}", step));
+TEST(ReportHistory, KeepsRareMetricsAndTheLatestValueOfThoseWhoseStepIsLeftOut) {
+  for (const int every : {2, 90}) {
+    History history;
+    constexpr int kSteps = 4000;
+    const int last = (kSteps - 1) / every * every;
+    for (int step = 1; step < kSteps; ++step) {
+      history.add(step, step);
+      if (step % every == 0) history.play(fmt::format("{0}=a{0}", step));
+    }
+    std::vector<EpochRecord> epochs = history.reports.epochs();
+    EXPECT_THAT(epochs, SizeIs(AllOf(Ge(500u), Le(1001u))));
+    const auto measured = std::ranges::count_if(
+        epochs, [](const EpochRecord& epoch) { return epoch["train_accuracy"].has_value(); });
+    EXPECT_THAT(measured, AllOf(Ge(std::min(250, last / every)), Le(last / every)));
+    EXPECT_EQ((*latest_values(epochs))["train_accuracy"], last);
+    history.play(fmt::format("| {}=1", last));
+    epochs = history.reports.epochs();
+    EXPECT_TRUE(std::ranges::none_of(
+        epochs, [last](const EpochRecord& epoch) { return epoch["train_accuracy"] >= last; }));
   }
-  EXPECT_EQ((*latest_values(history.reports.epochs()))["train_accuracy"], kLast);
-  const auto has_last = [&](const EpochRecord& epoch) { return epoch["train_accuracy"] == kLast; };
-  std::vector<EpochRecord> epochs = history.reports.epochs();
-  const auto at = std::ranges::find_if(epochs, has_last);
-  ASSERT_NE(at, epochs.end());
-  EXPECT_THAT(*(*at)["step"], AllOf(Ge(kLast), Lt(kLast + 8))) << "where the next step is kept";
-  history.play(fmt::format("| {}=1", kLast));
-  epochs = history.reports.epochs();
-  EXPECT_TRUE(std::ranges::none_of(epochs, has_last));
+}
+
+// A loop that counts batches for its loss and epochs for its validation.
+TEST(ReportHistory, KeepsTheStepsOfAMetricThatCountsInItsOwnWay) {
+  History history;
+  for (int step = 1; step <= 6000; ++step) {
+    history.add(step, step);
+    if (step % 100 == 0) history.play(fmt::format("{}=a{}", step / 100, step));
+  }
+  const std::vector<EpochRecord> epochs = history.reports.epochs();
+  for (int epoch = 1; epoch <= 60; ++epoch)
+    EXPECT_TRUE(std::ranges::any_of(epochs, [epoch](const EpochRecord& values) {
+      return step_of(values) == epoch && values["train_accuracy"] == 100 * epoch;
+    })) << epoch;
+  EXPECT_THAT(epochs, SizeIs(Le(1001u)));
 }
 
 TEST(ReportHistory, KeepsEveryReportThatASearchMayCompare) {
