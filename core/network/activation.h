@@ -1,6 +1,6 @@
 // The activation functions. To add one: its name here, its row in core/network/layers.cpp, and its
 // formulas in core/kernels/cpu/kernels/layer_kernels.cpp, core/kernels/cuda/kernels/activation.h and
-// runmanager/export/onnx_graph.cpp. The switches there have no default, so the compiler names them.
+// runmanager/export/model_files.cpp. The switches there have no default, so the compiler names them.
 #pragma once
 
 namespace sweep {

@@ -1,7 +1,7 @@
 // Layers: the values that engines read, and what a sweep file writes, with PyTorch's names and arguments.
 //
 // To add one: its value here; its row and its describe() in layers.cpp; and what it is to
-// core/kernels/cpu/compiler.cpp, core/kernels/cuda/ops/layer_ops.h and runmanager/export/onnx_graph.cpp.
+// core/kernels/cpu/compiler.cpp, core/kernels/cuda/ops/layer_ops.h and runmanager/export/model_files.cpp.
 // describe() and the last three are visits without a fallback, so the compiler names all five places.
 #pragma once
 

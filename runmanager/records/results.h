@@ -121,8 +121,8 @@ struct RunProgress {
 /// with empty cells. Metrics of the whole run, test_loss and test_accuracy, are at its last epoch. After
 /// all runs come, for each combination with two completed repeats or more, a row with the status "mean" and
 /// one with "std" per epoch that all of them have. After the columns that every sweep has come those of other
-/// metrics that a run has: see Metric::column, and last those of people's own, by name. csv.h describes
-/// cells. If runs shared the machine, a last column "jobs" has the number of runs at once.
+/// metrics that a run has: see Metric::column, and last those of people's own, by name. text/table_text.h
+/// describes cells. If runs shared the machine, a last column "jobs" has the number of runs at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 
 /// The value of a metric in the row of `epoch`, one of the run's: those of the whole run are at its last one.

@@ -252,16 +252,17 @@ std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config) {
   }
   write_growing_file();
   recorder_->progress().keep_runs(std::exchange(kept_trials_, 0));
-  record.device = environment_.parse_device(added.device).name();
   try {
     kind_->check(added, sweep_.file);
     ScheduledRun run = scheduled(added);
+    record.device = run.needs.device.name();
     record.provenance = std::move(run.needs.provenance);
     recorder_->add_run(std::move(record));
     if (!run.needs.unavailable) return run;
     if (!options_.join) skip(run);
   } catch (const ConfigError& error) {
     // A network that does not fit its data, say: the point is as bad as can be.
+    record.device = environment_.parse_device(added.device).name();
     recorder_->add_run(std::move(record));
     std::optional<RunLock> lock = wait_for_lock(added.name, [] { return false; });
     if (options_.join && !lock) return std::nullopt;

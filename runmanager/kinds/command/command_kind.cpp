@@ -38,7 +38,8 @@ Device device_of(const RunConfig& config) {
   return known_device(param_text(config.params, "device")).value_or(Device());
 }
 
-// The files of patterns, each once, in the order of their names. Throws DataError for a pattern without any.
+// The digests of the files of patterns, each once, in the order of their names. Throws DataError for a
+// pattern without any, ReadError for what cannot be read.
 Json digests_of(const std::vector<std::string>& patterns) {
   std::set<std::string> files;
   for (const std::string& pattern : patterns) {
@@ -85,13 +86,15 @@ std::optional<std::string> problem_of(const CommandSpec& spec) {
     is_file = true;
   }
   if (is_file)
-    return "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 "
-           "train.py";
+    return fmt::format(
+        "may not be executed: chmod +x makes it a program, or its interpreter goes first: python3 {}",
+        program.string());
   const bool is_here = is_name && spec.cwd != kRunCwd && fs::is_regular_file(spec.cwd / program, error);
   return std::string("is no program, neither a path nor in PATH") +
-         (is_here ? "; a file here is ./train.py, or its interpreter goes first: python3 train.py"
+         (is_here ? fmt::format("; a file here is ./{0}, or its interpreter goes first: python3 {0}",
+                                program.string())
           : program.string().find(' ') != std::string::npos ? "; give its words apart, or \"shell\": true"
-                                                            : "");
+                                                            : std::string());
 }
 
 CommandResult run_git(const std::string& directory, std::vector<std::string> words) {
@@ -168,8 +171,12 @@ void CommandKind::check(const Sweep& sweep) {
   std::error_code error;
   if (spec.cwd != kRunCwd && !fs::is_directory(spec.cwd, error))
     throw ConfigError(fmt::format("cwd: {} is no directory", spec.cwd.string()));
-  // Which program a parameter chooses is seen when it starts; a whole command in quotes is no program's name.
-  const bool is_whole = spec.words.size() == 1 && spec.words[0].find(' ') != std::string::npos;
+  // Which program a parameter chooses is seen when it starts; a whole command in quotes is no program's name,
+  // but the path of a program may have blanks.
+  const std::string first = spec.words[0].substr(0, spec.words[0].find(' '));
+  const bool is_whole =
+      spec.words.size() == 1 && first != spec.words[0] &&
+      (first.find('/') == std::string::npos || fs::is_regular_file(spec.cwd / first, error));
   if (spec.shell || (spec.words[0].find('{') != std::string::npos && !is_whole)) return;
   if (const auto problem = problem_of(spec))
     throw ConfigError(fmt::format("command: {} {}", spec.words[0], *problem));

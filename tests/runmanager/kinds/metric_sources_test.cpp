@@ -226,11 +226,11 @@ std::string words_of(std::vector<std::string> words, const Params& params, bool 
 }
 
 TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
-  const Params odd = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc", std::string("x")}};
-  EXPECT_EQ(
-      words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{{a b}}", "${a b}", "{a  b}", "{print $1}", "{"},
-               odd),
-      "0.1|--n=2|x}|{a b}|${a b}|{a  b}|{print $1}|{");
+  const Params odd = {{"+opt.lr", 0.1}, {"a b", std::int64_t{2}}, {"\u00fc", std::string("x")}, {"b}", true}};
+  EXPECT_EQ(words_of({"{+opt.lr}", "--n={a b}", "{\u00fc}}", "{b}}", "{{a b}}", "${a b}", "{a  b}",
+                      "{print $1}", "{"},
+                     odd),
+            "0.1|--n=2|x}|true|{a b}|${a b}|{a  b}|{print $1}|{");
   EXPECT_EQ(words_of({"echo {a b} '{print $1}'"}, odd, true), "echo '2' '{print $1}'");
   // A word whose parameter the run lacks is left out, also for a shell.
   const Params some = {{"lr", 0.5}};

@@ -43,6 +43,17 @@ class CommandSearchTest(ProgramRuns):
             self.assertEqual({run for run, record in self.runs(name).items() if record["status"] == "completed"}, {"x=4"})
             self.assertIn("★ highest gain: 8", self.sweep("show", f"runs/{name}").stdout)
 
+    def test_trials_that_results_choose_are_on_the_devices_of_others(self):
+        """The first ten points are random; what follows is added as results come."""
+        keys = {"command": ["sh", "-c", "echo loss={x}"], "metrics": {"loss": "loss=(.*)"}}
+        for name, device, more in ("words", ["mps", "cpu"], {}), ("gpus", None, {"gpus": 1}):
+            for trials in 14, 16:
+                file = self.file(name, search={"method": "tpe", "trials": trials, "metric": "loss"}, **keys, **more,
+                                 params={"x": {"uniform": [0, 1]}, **({"device": device} if device else {})})
+                self.sweep(file, "--quiet", env={"CUDA_VISIBLE_DEVICES": "0"})
+            runs = self.runs(name).values()
+            self.assertEqual((len(runs), {run["status"] for run in runs}, {run["device"] for run in runs}), (16, {"completed"}, {"cpu"}))
+
     def test_who_joins_a_search_has_to_decide_alike(self):
         keys = {"command": ["python3", "train.py", "{lr}", "4", "0.3"], "reports": 4, "params": {"lr": [1, 2, 3, 4, 5, 6]}}
         search = {"method": "halving", "metric": "loss", "reduction": 2}

@@ -65,6 +65,9 @@ class CommandTest(ProgramRuns):
                       self.sweep("lr=1,2", "--", "train.py", code=2).stderr)
         self.assertIn("train.py {lr} is no program, neither a path nor in PATH; give its words apart",
                       self.sweep("lr=1,2", "--", "python3 train.py {lr}", code=2).stderr)
+        (self.folder / "my tools").mkdir()
+        (self.folder / "my tools/a").symlink_to("/bin/true")
+        self.sweep("x=a", "--", f"{self.folder}/my tools/{{x}}")
 
     def test_a_metric_that_never_comes_is_told(self):
         keys = {"command": ["sh", "-c", "echo acc=1"], "metrics": {"acc": "acc=([0-9]+)"}, "params": {"x": {"uniform": [0, 1]}}}
