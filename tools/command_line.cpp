@@ -75,11 +75,11 @@ void replace_help(std::vector<std::string>& words) {
 // Throws unless `word` can be a sweep file: a word that is neither a file nor a path is most likely a
 // mistyped command.
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
-  if (word.ends_with(".py"))
+  std::error_code ignored;
+  if (word.ends_with(".py") && !std::filesystem::is_directory(word, ignored))
     throw ConfigError(fmt::format(
         "{0} is no sweep file; a program goes after axes and --: sweep lr=0.1,0.01 -- python3 {0} {{flags}}",
         word));
-  std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return;
   const std::size_t equals = word.find('=');
   if (equals != std::string::npos && word.find('/') > equals && !word.ends_with(".json")) {

@@ -190,10 +190,12 @@ void add_times(const ReportData& data, Charts& charts) {
     const double total = *record.run_seconds, setup = record.setup_seconds.value_or(0);
     const double data_wait = sum_of(run, "data_wait_seconds"),
                  communication = sum_of(run, "communication_seconds");
-    // The record of a program with many steps has only some of them.
+    // The record of a program with many steps has only some of them, but half of those that are kept or more.
+    constexpr std::size_t kFewestOfMany = 500;
     const EpochRecord& last = record.epochs.back();
+    const bool is_part = record.epochs.size() >= kFewestOfMany && last["step"];
     const double sum = sum_of(run, "epoch_seconds"),
-                 training = last["step"] ? last["run_seconds"].value_or(sum) : sum;
+                 training = is_part ? last["run_seconds"].value_or(sum) : sum;
     std::vector<std::pair<const char*, double>> parts = {
         {"computing", std::max(0.0, training - data_wait - communication)},
         {"waiting for data", data_wait},

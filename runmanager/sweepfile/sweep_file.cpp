@@ -70,7 +70,6 @@ JsonDocument read_root(const fs::path& file) {
 // Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file", "learned" and
 // "provenance". A file without "provenance" is left alone, because there these keys are mistakes. Returns
 // whether it has it.
-bool remove_recorded_keys(JsonDocument& root);
 bool remove_recorded_keys(JsonDocument& root) {
   if (!root.json.contains("provenance")) return false;
   for (const char* key : {"runs", "excluded", "file", "learned", "provenance"}) root.json.erase(key);

@@ -19,9 +19,11 @@ namespace {
 constexpr std::size_t kMaxMessages = 20;  // What fits on a screen; the rest is counted.
 
 // Names that other programs use for our keys and that edit distance does not find.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kSynonyms = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kSynonyms = {{
     {"learning_rate", "lr"},
     {"learningrate", "lr"},
+    {"init_lr", "lr"},
+    {"initial_lr", "lr"},
     {"workers", "num_workers"},
     {"model", "network"},
     {"grid", "params"},
@@ -243,9 +245,8 @@ void Problems::add_unknown_key(const JsonView& value, std::span<const std::strin
                                const std::string& elsewhere) {
   const std::string names =
       allowed.empty() ? "nothing is allowed here" : fmt::format("allowed: {}", fmt::join(allowed, ", "));
-  const std::string suggested = suggestion(value.key(), allowed);
   add(value.key_place(), fmt::format("unknown key {}, {}{}", in_quotes(value.key()), names,
-                                     suggested.empty() ? elsewhere : suggested));
+                                     elsewhere.empty() ? suggestion(value.key(), allowed) : elsewhere));
 }
 
 void Problems::add_message(std::string message) { insert("", entries_.size(), std::move(message)); }

@@ -152,8 +152,8 @@ class Problems {
   void add(const JsonView& value, std::string_view text) { add(value.place(), text); }
   /// "PLACE: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
   void add_value(const JsonView& value, std::string_view allowed, std::string_view nearest = {});
-  /// A value whose key is none of `allowed`; names them all, and the nearest. If none is near, `elsewhere`
-  /// ends the message.
+  /// A value whose key is none of `allowed`; names them all, and the nearest, or ends with `elsewhere` if
+  /// that is not empty.
   void add_unknown_key(const JsonView& value, std::span<const std::string> allowed,
                        const std::string& elsewhere = "");
   /// A whole message, which starts with its location.

@@ -240,10 +240,12 @@ class JsonParser {
     const std::string word(text_.substr(start, at_ - start));
     const Json value = Json::parse(word, nullptr, /*allow_exceptions=*/false);
     if (value.is_discarded()) {
+      const std::string explained = explained_word(word);
+      const bool is_whole = path_.empty() && !explained.ends_with('?');
       const bool is_number = word.find_first_not_of("+-.0123456789eE") == std::string::npos;
       fail(start, is_number && std::isinf(std::strtod(word.c_str(), nullptr))
                       ? fmt::format("{} is too large for a number", word.substr(0, kMaxShownWord))
-                      : explained_word(word) + (path_.empty() ? "; a JSON file begins with {" : ""));
+                      : explained + (is_whole ? "; a JSON file begins with {" : ""));
     }
     if (!value.is_number() || word.find_first_of(".eE") != std::string::npos) return value;
     constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),

@@ -1,5 +1,4 @@
 // `sweep report`: a sweep as one HTML page.
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -42,26 +42,35 @@ std::string unquoted(const JsonView& node, const ArgumentType& type) {
   return value && checked_value(type, *value) ? fmt::format(", did you mean {}?", meant.dump()) : "";
 }
 
+bool is_of_axis(const KeyPath& path) {
+  return !path.empty() && (path.front() == "params" || path.front() == "grids");
+}
+
 // For a key of a network's file that is in the wrong object: "lr" in "optimizer", "batch_size" in "dataset".
-std::string hint_of_top(const std::string& word) {
+std::string hint_of_top(const std::string& word, const JsonPlace& place) {
   const std::string name = our_name(word);
-  const bool is_of_top = find_setting(top_level_settings(), name) != nullptr;
-  return is_of_top ? fmt::format("; {} belongs at the top of the file", in_quotes(name)) : "";
+  const Setting* const top = find_setting(top_level_settings(), name);
+  if (top == nullptr || !top->is_shown) return "";
+  if (!place.has_lines() || is_of_axis(place.path)) return did_you_mean(name);
+  return fmt::format("; {} belongs at the top of the file", in_quotes(name));
 }
 
 // The same, also for parts of keys: "momentum", which belongs in "optimizer", and for settings of a program.
-// Nothing if `object` was taken out of its file.
-std::string hint_of_place(const JsonView& object, std::span<const Setting> settings,
-                          const std::string& word) {
+// Nothing if `object` has such a key under another name, or was taken out of its file.
+std::string hint_of_place(const JsonView& object, std::span<const Setting> settings, const JsonView& member) {
+  const std::string &word = member.key(), name = our_name(word);
   const bool is_file = settings.data() == top_level_settings().data();
+  const bool is_alone = object.path().empty() ? !is_file : object.document().json.size() == 1;
+  if (find_setting(settings, name) != nullptr) return "";
+  const bool is_near = !suggestion(word, setting_names(settings)).empty();
   if (is_command_file(object.document()))
-    return object.path().empty() ? "; what the program is to get belongs in \"params\"" : "";
-  if (object.path().empty() && !is_file) return "";
-  if (const std::string hint = hint_of_top(word); !hint.empty()) return hint;
-  const std::string whole = whole_of(our_name(word));
+    return object.path().empty() && !is_near ? "; what the program is to get belongs in \"params\"" : "";
+  if (is_alone) return "";
+  if (const std::string hint = hint_of_top(word, member.place()); !hint.empty()) return hint;
+  const std::string whole = whole_of(name);
   const std::string of_programs[] = {"command"};
-  if (whole.empty() && is_file) return suggestion(word, of_programs);
-  return whole.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(our_name(word)), in_quotes(whole));
+  if (whole.empty() && is_file) return is_near ? "" : suggestion(word, of_programs);
+  return whole.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(name), in_quotes(whole));
 }
 
 // `allowed`: what messages say instead of what the type does; may be empty.
@@ -89,10 +98,14 @@ std::string hint_of_argument(const JsonView& object, const JsonView& member, boo
     return "; input sizes are inferred";
   std::erase_if(names, [&](const std::string& name) { return static_cast<bool>(object.find(name)); });
   std::string hint = suggestion(key, names);
-  if (hint.empty() && !is_layer) hint = hint_of_top(key);
-  const KeyPath path = member.place().path;
-  const bool is_axis = !path.empty() && (path.front() == "params" || path.front() == "grids");
-  if (hint.empty() && !is_layer && is_axis) hint = "; \"when\" limits an axis to runs that have it";
+  const JsonPlace place = member.place();
+  if (hint.empty() && !is_layer) hint = hint_of_top(key, place);
+  // Whether the axis is this argument, which another type has.
+  const auto is_it = [&key](const std::string& part) { return part == key || part.ends_with("." + key); };
+  if (hint.empty() && !is_layer && is_of_axis(place.path) && !whole_of(key).empty() &&
+      std::ranges::any_of(std::span(place.path).subspan(0, std::min<std::size_t>(place.path.size(), 3)),
+                          is_it))
+    hint = "; \"when\" limits an axis to runs that have it";
   return hint;
 }
 
@@ -146,7 +159,7 @@ Json complete_keys(const Setting& row, const Given& given) {
 }  // namespace
 
 std::string hint_of_values(const JsonView& node) {
-  const bool may_be_axis = node->is_array() || node->is_object();
+  const bool may_be_axis = (node->is_array() || node->is_object()) && !is_of_axis(node.place().path);
   return may_be_axis ? "; values to try belong in \"params\"" : "";
 }
 
@@ -205,8 +218,7 @@ void check_keys(const JsonView& object, std::span<const Setting> settings, Probl
   if (!object->is_object()) return;
   for (const JsonView& member : object.children()) {
     if (find_setting(settings, member.key()) == nullptr)
-      problems.add_unknown_key(member, setting_names(settings),
-                               hint_of_place(object, settings, member.key()));
+      problems.add_unknown_key(member, setting_names(settings), hint_of_place(object, settings, member));
   }
 }
 

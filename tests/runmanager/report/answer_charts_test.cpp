@@ -199,9 +199,14 @@ TEST(TimesChart, HasPartsThatAddUpToTheWholeRun) {
 TEST(TimesChart, CountsStepsThatAreLeftOutOfTheRecord) {
   SourceRun run = timed(8);
   run.record.setup_seconds.reset();
-  run.record.epochs[1].set("step", 1000);
-  run.record.epochs[1].set("run_seconds", 7);
-  EXPECT_THAT(Shown({run}).column("parts", "seconds"), ElementsAre(6.0, 1.0, 0.0, 0.25, 0.75));
+  const auto end_at = [&run](int step) {
+    run.record.epochs.back().set("step", step);
+    run.record.epochs.back().set("run_seconds", 7);
+    return Shown({run}).column("parts", "seconds");
+  };
+  EXPECT_THAT(end_at(1), ElementsAre(3.0, 1.0, 0.0, 0.25, 3.75)) << "it only counts from 0";
+  for (int epoch = 3; epoch <= 500; ++epoch) run.record.epochs.emplace_back(epoch);
+  EXPECT_THAT(end_at(1000), ElementsAre(6.0, 1.0, 0.0, 0.25, 0.75));
 }
 
 TEST(TimesChart, HasTheLongestOfManyRunsThatHaveEnded) {
