@@ -196,8 +196,15 @@ bool EventReader::read_more(std::size_t wanted) {
     // By chunks: a damaged file may promise more bytes than it has.
     buffer_.resize(before + chunk_);
     chunk_ = std::min(2 * chunk_, kMaxChunk);
-    const auto got =
-        read_next(file_.get(), std::as_writable_bytes(std::span(buffer_).subspan(before)), path_);
+    std::size_t got = 0;
+    try {
+      got = read_next(file_.get(), std::as_writable_bytes(std::span(buffer_).subspan(before)), path_);
+    } catch (...) {
+      // The next call may succeed, and begins where this one did.
+      buffer_.resize(before);
+      ::lseek(file_.get(), static_cast<off_t>(position_ + before), SEEK_SET);
+      throw;
+    }
     buffer_.resize(before + got);
     if (got == 0) return false;
   }

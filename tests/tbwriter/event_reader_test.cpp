@@ -268,4 +268,9 @@ TEST(DecodeSession, ReadsWhatIsWritten) {
   EXPECT_EQ(session.end_time, 9);
 }
 
+TEST(EventReader, ReadsOnAfterAReadThatFailed) {
+  EventReader reader("/proc/self/mem");  // Nothing can be read at its beginning.
+  for (int call = 0; call < 3; ++call) EXPECT_THROW(reader.next(), DataError) << call;
+}
+
 }  // namespace sweep::tbwriter::event_reader_test

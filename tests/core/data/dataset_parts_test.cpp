@@ -110,6 +110,11 @@ TEST(SplitSamples, GivesEachSampleToOnePart) {
   }
 }
 
+TEST(SplitSamples, FromTheEndCopiesNothing) {
+  const Dataset parts = split(sorted_samples(), with_sizes(20, 0.1), SplitMethod::kEnd);
+  EXPECT_EQ(parts.test.set, parts.train.set);
+}
+
 TEST(SplitSamples, StratifiedTakesTheSamePartOfEveryClass) {
   const Dataset parts = split(sorted_samples(), with_sizes(20, 0.1), SplitMethod::kStratified);
   EXPECT_THAT(class_counts(parts.validation), ElementsAre(12, 6, 2));

@@ -62,11 +62,16 @@ TEST_F(DataSource, GivesWhatItsRowSays) {
 }
 
 TEST_F(DataSource, OfCifarHasPlanesOfRedGreenAndBlue) {
-  write_files(directory, {{"train.bin", {{"cifar", {{0, 1, 'r'}, {0, 2, 'R'}}}}}});
-  const Dataset data = load_dataset({.path = "."});
-  const auto bytes = data.train.set->pixels();
-  for (const auto& [at, byte] : {std::pair(0, 'r'), {1023, 'r'}, {1024, 'g'}, {3071, 'b'}, {3072, 'R'}})
-    EXPECT_EQ(bytes[static_cast<std::size_t>(at)], byte) << at;
+  write_files(directory, {{"100/train.bin", {{"cifar", {{0, 1, 'r'}, {0, 2, 'R'}}}}}});
+  for (const int batch : {1, 2, 3, 4, 5})
+    write_files(directory,
+                {{fmt::format("10/data_batch_{}.bin", batch), {{"cifar", {{1, batch == 1 ? 'r' : 'R'}}}}}});
+  for (const char* path : {"100", "10"}) {
+    const Dataset data = load_dataset({.path = path});
+    const auto bytes = data.train.set->pixels();
+    for (const auto& [at, byte] : {std::pair(0, 'r'), {1023, 'r'}, {1024, 'g'}, {3071, 'b'}, {3072, 'R'}})
+      EXPECT_EQ(bytes[static_cast<std::size_t>(at)], byte) << path << " " << at;
+  }
 }
 
 TEST_F(DataSource, MayBeNeitherAPipeNorALinkToItself) {

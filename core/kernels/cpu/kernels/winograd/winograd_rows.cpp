@@ -61,6 +61,7 @@ namespace {
 // the matrices come from. Frequency i belongs to the point points(kTaps)[i], the last one to infinity.
 template <std::size_t kTaps>
 struct RowTransform {
+  static_assert(kTaps == 3 || kTaps == 5);
   static constexpr std::size_t kFrequencies = kTaps + 3;
   static constexpr bool kHasHalves = kTaps == 5;  // the points ±1/2, before ±1 and ±2
   static constexpr std::size_t kUnitPoint = kHasHalves ? 3 : 1;
