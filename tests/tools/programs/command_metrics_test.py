@@ -165,7 +165,8 @@ sys.exit(attempt < 3)""")
     def test_steps_are_numbered_also_if_the_worker_is_lost_after_some_were_left_out(self):
         program = self.python("""
 for step in range(1500): print(f"loss={step}")
-while "1499" not in open(folder + "/run.json").read(): time.sleep(0.1)
+record = folder + "/run.json"
+while not os.path.exists(record) or "1499" not in open(record).read(): time.sleep(0.1)
 keeper = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()
 os.kill(int(keeper[1]), 9)
 time.sleep(30)""")
