@@ -47,7 +47,7 @@ std::string words_of(const nlohmann::ordered_json& json) {
 }
 
 std::string value_text(const ParamValue& value) {
-  const std::string text = param_text(value);
+  std::string text = param_text(value);
   if (!is_json_text(value)) return text;
   const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_discarded() ? text : words_of(json);

@@ -31,7 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using nlohmann::literals::operator""_json_pointer;
 
 // The device that "device" names as an axis; programs that mean something else by it are on the CPU.
 Device device_of(const RunConfig& config) {
@@ -126,7 +125,7 @@ void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpe
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::error_code ignored;
   fs::remove(run / kChangesFile, ignored);
-  if (!record.provenance.value("/git/changed"_json_pointer, false)) return;
+  if (!record.provenance.value(Json::json_pointer("/git/changed"), false)) return;
   // Whatever the person's settings of git are, "git apply" has to understand it.
   std::string changes =
       run_git(spec.cwd.string(), {"-c", "diff.relative=false", "diff", "--no-color", "--no-ext-diff",

@@ -15,7 +15,7 @@ using test::write_files;
 
 // A test in a directory of its own, so that messages have the paths of its files as they are below it.
 class DataSource : public test::InDirectory {
- protected:
+ public:
   DataSource() { fs::current_path(directory.path()); }
   ~DataSource() override { fs::current_path(before_); }
 
