@@ -47,7 +47,7 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> ca
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     std::size_t distance = edit_distance(wrong, candidate);
-    // The beginning of a name is most likely that name, and one with more behind it possibly.
+    // The beginning of a name is most likely that name, and one with more after it possibly.
     if (is_beginning(wrong, candidate)) distance = 1;
     if (is_beginning(candidate, wrong)) distance = std::min<std::size_t>(distance, 2);
     // A name in which every letter has to be replaced is not similar.

@@ -76,8 +76,8 @@ inline std::string axis_format(const Metric& metric) {
 std::string axis_title(const Metric& metric);
 
 /// Learning curves: a chart for the loss, the accuracy or RMSE, and for the first of people's own metrics.
-/// Long curves are thinned, but keep their first and last epoch. Of repeats they are means with standard
-/// deviations, of the epochs that all of them have. A program's reports are by their step.
+/// Long curves are thinned, but keep their first and last epoch. Repeats are drawn as means with standard
+/// deviations, over the epochs that all of them have. A program's reports are by their step.
 void add_curves(const ReportData& data, Charts& charts);
 
 /// A search's charts: how good its trials were, the best so far, what mattered, the results by each setting.

@@ -17,13 +17,21 @@ bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan
 // Events have values in 32 bits.
 bool is_same_in_events(double a, double b) { return is_same(static_cast<float>(a), static_cast<float>(b)); }
 
+const Metric& run_seconds() {
+  static const Metric& metric = metric_named("run_seconds");
+  return metric;
+}
+
+const Metric& epoch_seconds() {
+  static const Metric& metric = metric_named("epoch_seconds");
+  return metric;
+}
+
 // Those that say whether the step is one too many: not its times, which every step has.
 std::vector<const Metric*> paced_metrics(const EpochRecord& step) {
-  static const Metric &run_seconds = metric_named("run_seconds"),
-                      &epoch_seconds = metric_named("epoch_seconds");
   std::vector<const Metric*> metrics, times;
   for (const auto& [metric, value] : step.values)
-    (metric == &run_seconds || metric == &epoch_seconds ? times : metrics).push_back(metric);
+    (metric == &run_seconds() || metric == &epoch_seconds() ? times : metrics).push_back(metric);
   return metrics.empty() ? times : metrics;
 }
 
@@ -175,7 +183,7 @@ void ReportHistory::thin_out() {
     std::erase_if(steps_, [&](const auto& kept) { return position++ % 2 == 1 && kept.first != last; });
 }
 
-// A step before the last one; null if it was left out. Of a metric whose steps are all kept, it was not.
+// A step before the last one; null if it was left out. If all steps of a metric are kept, it was not.
 EpochRecord* ReportHistory::earlier_step(std::int64_t step, const MetricReport& report) {
   const auto known = steps_.lower_bound(step);
   if (known->first == step) return &known->second;
@@ -193,18 +201,16 @@ EpochRecord* ReportHistory::earlier_step(std::int64_t step, const MetricReport& 
 
 // Sets the times of the last step.
 void ReportHistory::set_times(std::int64_t step, EpochRecord& values, std::optional<double> seconds) {
-  static const Metric &run_seconds = metric_named("run_seconds"),
-                      &epoch_seconds = metric_named("epoch_seconds");
   const auto recorded = seconds ? recorded_.end() : recorded_.find(step);
-  if (recorded != recorded_.end() && recorded->second[run_seconds]) {
-    last_seconds_ = *recorded->second[run_seconds];
-    set(values, fresh_, run_seconds, last_seconds_);
-    set(values, fresh_, epoch_seconds, recorded->second[epoch_seconds].value_or(0));
+  if (recorded != recorded_.end() && recorded->second[run_seconds()]) {
+    last_seconds_ = *recorded->second[run_seconds()];
+    set(values, fresh_, run_seconds(), last_seconds_);
+    set(values, fresh_, epoch_seconds(), recorded->second[epoch_seconds()].value_or(0));
   }
-  if (seconds && !values[run_seconds]) {
+  if (seconds && !values[run_seconds()]) {
     seconds = std::max(*seconds, last_seconds_);  // Clocks of events may be set back.
-    set(values, fresh_, run_seconds, *seconds);
-    if (!values[epoch_seconds]) set(values, fresh_, epoch_seconds, *seconds - last_seconds_);
+    set(values, fresh_, run_seconds(), *seconds);
+    if (!values[epoch_seconds()]) set(values, fresh_, epoch_seconds(), *seconds - last_seconds_);
     last_seconds_ = *seconds;
   }
 }
@@ -232,7 +238,7 @@ std::map<std::int64_t, EpochRecord> ReportHistory::reported() const {
   std::map<std::int64_t, EpochRecord> steps = steps_;
   for (const auto& [metric, value] : latest_) steps[value.first].set(*metric, value.second);
   for (auto& [step, values] : steps)
-    for (const char* key : {"run_seconds", "epoch_seconds"}) values.set(key, std::nullopt);
+    for (const Metric* time : {&run_seconds(), &epoch_seconds()}) values.set(*time, std::nullopt);
   return steps;
 }
 

@@ -83,7 +83,7 @@ class ReportHistory {
   std::optional<std::int64_t> take_repeated() { return std::exchange(repeated_, std::nullopt); }
 
  private:
-  // Of a metric: one in so many steps with it is kept, and how many were left out after that one.
+  // One in `stride` steps with a metric is kept; `left_out` steps came after the last one that was.
   struct Pace {
     int stride = 1, left_out = 0;
   };
