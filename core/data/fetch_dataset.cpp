@@ -49,7 +49,7 @@ std::string problem_of(const CommandResult& outcome) {
 
 // What a machine without curl may have: Python. With curl's exit codes.
 constexpr char kPythonCurl[] = R"(
-import ssl, sys, urllib.error, urllib.request
+import http.client, ssl, sys, urllib.error, urllib.request
 url, path, most = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 def fail(code, text=""):
@@ -61,6 +61,8 @@ def read(read_next, *arguments, **options):
         return read_next(*arguments, **options)
     except urllib.error.HTTPError as error:
         fail(22, f"The requested URL returned error: {error.code}")
+    except http.client.HTTPException as error:
+        fail(8, f"no answer of a web server: {error!r}")
     except OSError as error:
         reason = getattr(error, "reason", error)
         is_late = isinstance(reason, OSError) and "timed out" in str(reason)
@@ -89,6 +91,8 @@ try:
             file.write(piece)
 except OSError as error:
     fail(23, error.strerror)
+if getattr(source, "length", None):
+    fail(18, f"the connection ended {source.length} bytes before the end of the file")
 )";
 
 CommandResult run_curl(const std::string& url, const fs::path& path, std::uint64_t most_bytes,

@@ -1,5 +1,9 @@
 #include "core/data/fetch_dataset.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/data/readers/input_file.h"
@@ -108,6 +112,30 @@ TEST_P(FetchBy, SaysWhatCannotBeFetched) {
   options_.mirror = "https://127.0.0.1:1";
   fs::remove(folder_ / "bin" / GetParam());
   EXPECT_EQ(error(), "the program curl is needed and not in PATH. Install it with `apt-get install curl`");
+}
+
+TEST_P(FetchBy, SaysWhatIsNoAnswerOfAWebServer) {
+  const FileDescriptor server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(server.get(), any, size), 0);
+  ASSERT_EQ(::listen(server.get(), 1), 0);
+  constexpr timeval kLimit{20, 0};  // of accept(), should nobody come
+  ASSERT_EQ(::setsockopt(server.get(), SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit), 0);
+  ASSERT_EQ(::getsockname(server.get(), any, &size), 0);
+  const std::jthread answer([&] {
+    const FileDescriptor client(::accept(server.get(), nullptr, nullptr));
+    std::array<char, 4096> request;
+    EXPECT_GT(::read(client.get(), request.data(), request.size()), 0);
+    EXPECT_EQ(::write(client.get(), "garbage\r\n\r\n", 11), 11);
+  });
+  const test::Environment proxy("https_proxy", fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port)));
+  options_.mirror = "https://example.org";
+  EXPECT_THAT(error(), AllOf(StartsWith("https://example.org/tiny/one.gz: cannot be downloaded: "),
+                             Not(HasSubstr("Traceback"))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, FetchBy, testing::Values("curl", "python3"));
