@@ -44,20 +44,21 @@ std::size_t place_of(const std::vector<std::string>& names, const std::string& n
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
 }
 
-void check_header(const std::vector<std::string>& header, const std::string& file) {
+// `place`: of the header.
+void check_header(const std::vector<std::string>& header, const RowPlace& place) {
   const auto is_number = [](const std::string& name) {
     return !name.empty() && name.find_first_not_of("0123456789+-.eE") == std::string::npos;
   };
   const std::ptrdiff_t unnamed = header.front().empty() ? 1 : 0;
   if (std::all_of(header.begin() + unnamed, header.end(), is_number))
-    refuse(file, "line 1 holds numbers; expected a header, the names of the columns");
+    refuse(place.file, "line {} holds numbers; expected a header, the names of the columns", place.line);
   std::set<std::string> seen;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!is_utf8(header[i]))
-      refuse(file, "the name of column {} is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"",
-             i + 1);
-    if (header[i].empty() && i > 0) refuse(file, "column {} has no name", i + 1);
-    if (!seen.insert(header[i]).second) refuse(file, "line 1: two columns are called \"{}\"", header[i]);
+      refuse(place.file,
+             "the name of column {} is not UTF-8; if it is Latin-1, set \"encoding\": \"latin-1\"", i + 1);
+    if (header[i].empty() && i > 0) refuse(place.file, "column {} has no name", i + 1);
+    if (!seen.insert(header[i]).second) refuse(place.text(), "two columns are called \"{}\"", header[i]);
   }
 }
 
@@ -74,6 +75,7 @@ class Table {
   void read(InputFile& file, DataPart part) {
     CsvRows rows(source_of(file), options_.encoding);
     if (!rows.next()) refuse(file.name(), "is empty, expected a table");
+    place_ = rows.place();
     std::vector<std::string> header;
     for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
     if (columns_.empty()) {
@@ -172,8 +174,8 @@ class Table {
     else
       refuse(first_file_,
              "has no column \"label\", \"class\" or \"target\"; name the column of classes by \"label\" or "
-             "those of numbers by \"target\". Columns, by line 1: {}",
-             listed_names(header_, 20));
+             "those of numbers by \"target\". Columns, by line {}: {}",
+             place_.line, listed_names(header_, 20));
   }
 
   ColumnUse use_of(const std::string& column) const {
@@ -186,7 +188,7 @@ class Table {
 
   // Without targets, and next to known columns, others are ignored.
   void set_columns() {
-    if (!is_known()) check_header(header_, first_file_);
+    if (!is_known()) check_header(header_, place_);
     if (!options_.unlabelled) {
       check_columns_exist();
       choose_targets();
