@@ -100,7 +100,8 @@ void CsvRows::decode(std::span<const std::uint8_t> bytes) {
     for (const std::uint8_t byte : bytes) append_utf8(byte, buffer_);
   }
   if (stored_ == Stored::kUtf16Little || stored_ == Stored::kUtf16Big) {
-    if (bytes.size() % 2 != 0) refuse(place_.text(), "is cut short: UTF-16 has two bytes per character");
+    const bool is_cut = bytes.empty() ? first_half_ != 0 : bytes.size() % 2 != 0;
+    if (is_cut) refuse(place_.text(), "is cut short in a character of UTF-16");
     const std::size_t low = stored_ == Stored::kUtf16Little ? 0 : 1;
     for (std::size_t i = 0; i < bytes.size(); i += 2) {
       const std::uint32_t unit = bytes[i + low] | std::uint32_t{bytes[i + 1 - low]} << 8;

@@ -74,6 +74,8 @@ TEST(Csv, ReadsLatin1AndUtf16) {
     EXPECT_THAT(parse(file).feature_names, ElementsAre("größe"));
     EXPECT_THAT(parse(file).class_names, ElementsAre("b", "😀"));
     EXPECT_THAT(error_of(file.substr(0, file.size() - 1)), HasSubstr("is cut short"));
+    const std::size_t first_half = file.size() - 12;  // of the pair before "\n2\tb\n"
+    EXPECT_THAT(error_of(file.substr(0, first_half)), HasSubstr("is cut short"));
   }
   const TemporaryDirectory directory;
   EXPECT_TRUE(is_tsv(directory.write("t.tsv", little)));
