@@ -151,11 +151,14 @@ fs::path user_cache_directory() {
   return {};
 }
 
+fs::path decoded_folder() {
+  const fs::path cache = user_cache_directory();
+  return cache.empty() ? cache : cache / "decoded";
+}
+
 fs::path decoded_cache() {
   const char* size = std::getenv("SWEEP_CACHE_SIZE");
-  const fs::path folder = user_cache_directory();
-  if (folder.empty() || (size != nullptr && std::string_view(size) == "0")) return {};
-  return folder / "decoded";
+  return size != nullptr && std::string_view(size) == "0" ? fs::path() : decoded_folder();
 }
 
 CleanedCache clean_cache(const fs::path& folder) {
@@ -175,6 +178,8 @@ CleanedCache clean_cache(const fs::path& folder) {
     if (failed && failed != std::errc::no_such_file_or_directory)
       refuse<IoError>(it->path(), "cannot remove: {}", failed.message());
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    refuse<IoError>(folder, "cannot read: {}", error.message());
   return cleaned;
 }
 

@@ -49,8 +49,10 @@ std::string how_to_get(const KnownDataset& known);
 /// says; empty if neither is set. It need not exist. Thread-safe as long as nobody changes the environment.
 std::filesystem::path user_cache_directory();
 
-/// <user_cache_directory()>/decoded. Empty, so that nothing is kept, if there is no such directory or
-/// $SWEEP_CACHE_SIZE is 0.
+/// Where decoded images are kept, <user_cache_directory()>/decoded. Empty if there is no such directory.
+std::filesystem::path decoded_folder();
+
+/// The same. Empty, so that nothing is kept, also if $SWEEP_CACHE_SIZE is 0.
 std::filesystem::path decoded_cache();
 
 struct CleanedCache {
@@ -58,8 +60,8 @@ struct CleanedCache {
   std::uint64_t bytes = 0;
 };
 
-/// Removes all files of the cache, and no others. Throws IoError if one cannot be removed. Runs that use one
-/// go on: its memory stays until they end.
+/// Removes all files of the cache, and no others. Throws IoError if one cannot be removed, or the folder
+/// not be read. Runs that use one go on: its memory stays until they end.
 CleanedCache clean_cache(const std::filesystem::path& folder);
 
 struct DatasetPlace {

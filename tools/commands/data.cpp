@@ -233,9 +233,9 @@ int describe(const DataOptions& options) {
 }
 
 int clean() {
-  const fs::path cache = decoded_cache();
+  const fs::path cache = decoded_folder();
   if (cache.empty()) {
-    std::cout << "no decoded images are kept: HOME is not set, or SWEEP_CACHE_SIZE is 0\n";
+    std::cout << "no decoded images are kept: HOME is not set\n";
     return kExitDone;
   }
   const CleanedCache cleaned = clean_cache(cache);

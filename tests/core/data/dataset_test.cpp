@@ -150,6 +150,8 @@ TEST(CacheFolder, CleaningRemovesItsFilesAndNoOthers) {
   EXPECT_FALSE(fs::exists(folder / "a.samples"));
   EXPECT_TRUE(fs::exists(folder / "mine.txt") && fs::exists(folder / "mine.tmp"));
   EXPECT_EQ(clean_cache(folder / "nowhere").files, 0u);
+  EXPECT_THAT(message_of<IoError>([&] { clean_cache(folder / "mine.txt"); }),
+              EndsWith("mine.txt: cannot read: Not a directory"));
 }
 
 TEST(DecodedCache, IsInTheUsersCacheUnlessItIsSwitchedOff) {
