@@ -99,6 +99,12 @@ FileDescriptor open_regular_file(const std::filesystem::path& path) {
   return file;
 }
 
+std::uint64_t file_bytes(int fd, const std::filesystem::path& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw_unreadable(path, "cannot read", errno);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
 std::size_t read_next(int fd, std::span<std::byte> out, const std::filesystem::path& path) {
   std::size_t count = 0;
   while (count < out.size()) {
@@ -136,9 +142,7 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
 
 std::string read_file(const std::filesystem::path& path) {
   const FileDescriptor file = open_regular_file(path);
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) throw_unreadable(path, "cannot read", errno);
-  std::string content(static_cast<std::size_t>(info.st_size), '\0');
+  std::string content(file_bytes(file.get(), path), '\0');
   for (std::size_t size = 0;; content.resize(size + 4096)) {  // it grew, or has size 0, as those in /proc
     size += read_next(file.get(), std::as_writable_bytes(std::span(content).subspan(size)), path);
     if (size == content.size()) continue;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -57,6 +58,9 @@ void make_directories(const std::filesystem::path& path);
 /// a link to one: a pipe or a device would block, or never end. ReadError if it exists and cannot be opened.
 /// Never waits. Thread-safe, as the functions below.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
+
+/// The size of an open file, which messages call `path`. Throws ReadError.
+std::uint64_t file_bytes(int fd, const std::filesystem::path& path);
 
 /// Fills `out` with what comes next in the file, which messages call `path`; returns less than its size only
 /// at the end. Throws ReadError.

@@ -1,13 +1,9 @@
 #include "core/data/readers/input_file.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -26,12 +22,6 @@ constexpr std::size_t kPackedPieceBytes = 256 * 1024;
 constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kDeflateExpansion = 1032;
-
-std::uint64_t file_bytes(const FileDescriptor& file, const std::string& name) {
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) throw ReadError(name + ": cannot be read: " + std::strerror(errno));
-  return static_cast<std::uint64_t>(info.st_size);
-}
 
 std::size_t read_from(const FileDescriptor& file, std::span<std::uint8_t> out, const std::string& name) {
   return read_next(file.get(), std::as_writable_bytes(out), name);
@@ -67,10 +57,11 @@ std::string without_path(const std::string& message, const fs::path& path) {
 
 std::vector<std::uint8_t> read_bytes(const fs::path& path, std::uint64_t max_bytes) {
   const FileDescriptor file = open_regular_file(path);
-  const std::uint64_t size = file_bytes(file, path.string());
+  const std::uint64_t size = file_bytes(file.get(), path);
   if (size > max_bytes) refuse(path, "has {} bytes; at most {} are allowed", size, max_bytes);
   std::vector<std::uint8_t> bytes(size);
-  if (read_from(file, bytes, path.string()) != size) throw ReadError(path.string() + ": cannot be read");
+  if (read_from(file, bytes, path.string()) != size)
+    refuse<ReadError>(path, "cannot read: it has become shorter meanwhile");
   return bytes;
 }
 
@@ -155,7 +146,7 @@ void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint
 }
 
 InputFile::InputFile(const fs::path& path, std::string name)
-    : file_(open_regular_file(path)), name_(std::move(name)), file_bytes_(file_bytes(file_, name_)) {
+    : file_(open_regular_file(path)), name_(std::move(name)), file_bytes_(file_bytes(file_.get(), name_)) {
   std::array<std::uint8_t, 2> start{};
   const bool is_read = retry_interrupted([&] { return ::pread(file_.get(), start.data(), 2, 0); }) == 2;
   if (is_read && start[0] == 0x1f && start[1] == 0x8b) inflate_ = std::make_unique<Inflate>();

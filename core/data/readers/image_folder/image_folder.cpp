@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <stdio.h>  // which jpeglib.h needs
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <jpeglib.h>
 
@@ -180,16 +179,11 @@ DataArrays decode_folder(ImageFolder folder, const fs::path& root, const ReadOpt
 // Half of the memory: the rest is for the training, and for other programs.
 MapUse use_of(std::uint64_t bytes) { return bytes <= usable_memory() / 2 ? MapUse::kWhole : MapUse::kPieces; }
 
-std::uint64_t file_bytes(int fd) {
-  struct stat info {};
-  return ::fstat(fd, &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-}
-
 // Maps `file`, called `name`, for the samples and labels of `data`. The samples are then the file's memory,
 // which stays until the last of them is gone.
 MappedTensors map_arrays(FileDescriptor file, const std::string& name, DataArrays& data) {
-  const std::uint64_t bytes = file_bytes(file.get());
-  MappedTensors tensors(std::move(file), use_of(bytes), name);
+  const MapUse use = use_of(file_bytes(file.get(), name));
+  MappedTensors tensors(std::move(file), use, name);
   data.mapping = tensors.file();
   for (const std::string part : kPartNames) {
     const TensorEntry* samples = tensors.find("x_" + part);
