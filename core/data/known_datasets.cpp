@@ -97,8 +97,10 @@ constexpr KnownDataset kKnownDatasets[] = {
 // Returns why `path` does not hold a data set in `format`, or in any format if that is empty; "" if it does.
 std::string missing_reason(const fs::path& path, std::string_view format) {
   std::error_code error;
-  if (!fs::exists(path, error)) return "no such directory";
-  if (!fs::is_directory(path, error)) return "not a directory";
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::status_known(status)) return "cannot open: " + error.message();
+  if (!fs::exists(status)) return "no such directory";
+  if (!fs::is_directory(status)) return "not a directory";
   if (format.empty()) return recognise_format(path) != nullptr ? "" : "holds no data of a known format";
   const DataFormat& row = require_format(format);
   return row.recognise(path) ? "" : "not " + std::string(row.description);

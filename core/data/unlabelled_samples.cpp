@@ -72,8 +72,7 @@ std::string wanted_files(const SampleFormat& format) {
 void read_file(const fs::path& path, const SampleFormat& format, const TakeSamples& take,
                const std::function<void(SkippedFile)>& skip) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) refuse(path, "no such file");
+  if (fs::status(path, error).type() == fs::file_type::not_found) refuse(path, "no such file");
   open_regular_file(path);  // says why it cannot be read
   const DataFormat* row = recognise_format(path);
   const bool is_array = row != nullptr && !row->is_table;

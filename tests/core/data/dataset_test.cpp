@@ -78,6 +78,12 @@ TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
               "SWEEP_DATA to the "
               "directory that holds \"fashion-mnits\", or give the data set a \"path\".");
   }
+  fs::create_symlink("loop", directory_.path() / "loop");
+  {
+    const Environment data("SWEEP_DATA", file("loop"));
+    EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
+                HasSubstr("loop/mnist: cannot open: Too many levels of symbolic links\n"));
+  }
   const Environment data("SWEEP_DATA", directory_.path().c_str());
   fs::create_directory(directory_.path() / "mnist");
   EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
