@@ -271,7 +271,7 @@ class DataLoader::Implementation {
   std::optional<EpochOrders> orders_;       // if shuffled
   std::span<const std::uint32_t> rows_;     // indices into the set, in the order of this epoch
   std::vector<std::uint32_t> stored_rows_;  // where they are stored; empty: at rows_
-  std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::rows of a gathered batch
+  std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::indices of a gathered batch
   std::vector<TensorDataset> buffers_;      // of workers: batches they gather, allocated once
   Batch batch_;
   std::size_t next_batch_ = 0;

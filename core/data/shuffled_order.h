@@ -13,8 +13,8 @@
 
 namespace sweep {
 
-/// Permutes `values` so: element i becomes values[shuffled_order(…)[i]]. Once `abandoned` is true, another
-/// thread may set it, it returns within a millisecond and leaves any permutation.
+/// Shuffles `values`: element i becomes values[shuffled_order(…)[i]]. If another thread sets `abandoned`,
+/// returns within a millisecond, leaving them in any order.
 inline void shuffle(std::span<std::uint32_t> values, std::uint64_t seed, std::uint32_t repeat,
                     std::uint32_t epoch, const std::atomic<bool>& abandoned) {
   constexpr std::size_t kSwapsPerLook = 1 << 14;

@@ -37,7 +37,7 @@ inline constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 26;
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;
 
 /// Decodes an image file. The format follows from the content, not the name. Conversions:
-/// - EXIF's orientation is applied, of PNG files if they have it before the pixels.
+/// - EXIF's orientation is applied.
 /// - Colour to gray: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down, as in PIL. In JPEG files the
 ///   luminance is used as it is. Gray to colour: three equal channels.
 /// - CMYK and YCCK JPEG: R = C K / 255, and so on, if Adobe's marker says that the inks are
