@@ -219,12 +219,14 @@ Histogram count(std::span<const Value> values) {
 
 constexpr double kMaxBuckets = 100'000;  // more than a person or a browser can use
 
-// numpy.percentile(): linear between the two nearest values. `sorted` is not empty.
+// numpy.percentile(): linear between the two nearest values. `sorted` is not empty. This and the widths round
+// as numpy does: a last bit of a width can be one more bucket.
 double percentile(const std::vector<double>& sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (at - static_cast<double>(below));
+  const auto index = static_cast<std::size_t>(at);
+  const double below = sorted[index], above = sorted[std::min(index + 1, sorted.size() - 1)];
+  const double share = at - static_cast<double>(index);
+  return share < 0.5 ? below + (above - below) * share : above - (above - below) * (1 - share);
 }
 
 double doane_width(const std::vector<double>& sorted, double n, double range) {
@@ -241,7 +243,7 @@ double doane_width(const std::vector<double>& sorted, double n, double range) {
 double width_of(const std::vector<double>& sorted, HistogramBins bins) {
   const auto n = static_cast<double>(sorted.size());
   const double range = sorted.back() - sorted.front(), sturges = range / (std::log2(n) + 1);
-  const double fd = 2 * (percentile(sorted, 0.75) - percentile(sorted, 0.25)) / std::cbrt(n);
+  const double fd = 2 * (percentile(sorted, 0.75) - percentile(sorted, 0.25)) * std::pow(n, -1.0 / 3.0);
   switch (bins) {
     case HistogramBins::kFd:
       return fd;

@@ -205,6 +205,18 @@ TEST(HistogramBins, OfNumbersAreNumpys) {
   EXPECT_EQ(histogram(HistogramBins::kFd).sum, 537.5);
 }
 
+// numpy.histogram([i * 3 / 10 for i in range(n)], "fd"): the last bit of a width makes one bucket more or
+// less.
+TEST(HistogramBins, AreAsManyAsNumpysWhereRoundingDecides) {
+  const auto counts = [](int n) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i) values.push_back(i * 3 / 10.0);
+    return make_histogram(values, HistogramBins::kFd).counts;
+  };
+  EXPECT_THAT(counts(8), ElementsAre(3, 2, 3));
+  EXPECT_THAT(counts(27), ElementsAre(9, 9, 9));
+}
+
 // numpy.histogram(numpy.array([0, 0, 1, 1, 1, 2, 3, 3, 9]), name), with neighbouring empty buckets as one
 TEST(HistogramBins, OfIntegersAreNumpys) {
   const std::vector<std::int32_t> values = {0, 0, 1, 1, 1, 2, 3, 3, 9};
