@@ -1,6 +1,8 @@
 // The queue between callers and the disk, with disks that are slow, stand still, or are full.
 #include "tbwriter/event_log.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -127,6 +129,34 @@ TEST_F(EventLog, WaitsForADiskThatIsSlowAndLosesNothing) {
             1);
   log->close();
   EXPECT_EQ(check_events_file(log->path()).records, 1u + 120u);
+}
+
+TEST_F(EventLog, DoesNotTakeAStoppedProcessForADiskThatStandsStill) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto write = [writes = 0](int fd, const void* data, std::size_t size) mutable {
+      if (writes++ > 0) {
+        ::raise(SIGSTOP);
+        std::this_thread::sleep_for(50ms);  // the disk takes as long when the process goes on
+      }
+      return ::write(fd, data, size);
+    };
+    auto log = open_log(directory.path(), unhurried(1s), write);
+    append(*log, 1);
+    try {
+      log->flush(false);
+    } catch (const IoError&) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  std::this_thread::sleep_for(1100ms);
+  ::kill(child, SIGCONT);
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
