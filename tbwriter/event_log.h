@@ -54,8 +54,10 @@ class EventLog {
   void append(Encode&& encode) {
     std::unique_lock lock = lock_queue();
     if (!lock) return;
+    // It may begin to close while this waits: nothing writes what is appended once its thread has ended.
+    const bool has_room = closing_ || appended_ - written_ < options_.queue_bytes || wait_for_room(lock);
     require(!closing_, path_.native(), ": the writer is closed; nothing can be added any more");
-    if (failed_ || (appended_ - written_ >= options_.queue_bytes && !wait_for_room(lock))) {
+    if (failed_ || !has_room) {
       ++refused_events_;
       return;
     }

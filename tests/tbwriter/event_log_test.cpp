@@ -211,6 +211,28 @@ TEST_F(EventLog, SyncsWhileAnotherThreadCloses) {
   }
 }
 
+TEST_F(EventLog, LosesNothingOfAThreadThatWaitsForRoomWhileAnotherCloses) {
+  StuckDisk disk;
+  auto log = open_log(directory.path(),
+                      {.flush_interval = 1ms, .flush_bytes = 1, .queue_bytes = 1, .write_timeout = 1h},
+                      disk.write());
+  append(*log, 1);
+  std::future<void> adding = std::async(std::launch::async, [&] { append(*log, 1); });
+  std::this_thread::sleep_for(50ms);
+  std::future<void> closing = std::async(std::launch::async, [&] { log->close(); });
+  std::this_thread::sleep_for(50ms);
+  disk.go_on();
+  closing.get();
+  std::uint64_t added = 1;
+  try {
+    adding.get();
+    ++added;
+  } catch (const UsageError&) {
+    // Was told.
+  }
+  EXPECT_EQ(check_events_file(log->path()).records, 1 + added);
+}
+
 TEST_F(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
   const auto write = [writes = 0](int fd, const void* data, std::size_t size) mutable {
     if (writes++ > 0) throw std::bad_alloc();
