@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
-#include <regex>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -50,7 +49,7 @@ std::string name_at(std::int64_t seconds) {
 // Those in a name with as many digits as name_at() writes.
 std::optional<std::int64_t> seconds_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  std::int64_t seconds = 0;
+  std::uint64_t seconds = 0;
   const char* const first = name.data() + kPrefix.size();
   const auto [last, failure] = std::from_chars(first, name.data() + name.size(), seconds);
   return failure == std::errc{} && last == first + kSecondDigits ? std::optional(seconds) : std::nullopt;
@@ -81,9 +80,14 @@ std::vector<std::string> list_event_files(const std::filesystem::path& directory
 }
 
 bool is_event_file_name(std::string_view name) {
-  static const std::regex pattern(R"(\.\d{10}\..+\.\d+\.\d{6,})");
-  constexpr std::size_t kEnd = kPrefix.size() - 1;  // before the dot
-  return name.starts_with(kPrefix) && std::regex_match(name.begin() + kEnd, name.end(), pattern);
+  if (!seconds_of(name)) return false;
+  name.remove_prefix(kPrefix.size() + kSecondDigits);  // ".HOST.PROCESS.NUMBER" is left
+  for (const std::size_t min_digits : {6, 1}) {
+    const std::size_t dot = name.find_last_not_of("0123456789");
+    if (dot == std::string_view::npos || name[dot] != '.' || name.size() - 1 - dot < min_digits) return false;
+    name = name.substr(0, dot);
+  }
+  return name.size() > 1 && name.front() == '.';
 }
 
 std::string new_event_file_name(const std::vector<std::string>& existing, double now) {
