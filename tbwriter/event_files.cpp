@@ -68,7 +68,7 @@ std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t mos
 std::vector<std::string> list_event_files(const std::filesystem::path& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  if (!std::filesystem::exists(directory, error)) return names;
+  if (!std::filesystem::exists(directory, error) && !error) return names;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     std::string name = entry->path().filename().string();

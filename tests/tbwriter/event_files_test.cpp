@@ -62,6 +62,7 @@ TEST(ListEventFiles, SeesWhatTensorBoardSees) {
   for (const char* name : {"b.tfevents.1", "a.tfevents.2", "log.txt"}) spill(directory / name, "");
   EXPECT_EQ(list_event_files(directory.path()), (std::vector<std::string>{"a.tfevents.2", "b.tfevents.1"}));
   EXPECT_TRUE(list_event_files(directory / "missing").empty());
+  EXPECT_THROW(list_event_files(directory / std::string(300, 'x')), IoError) << "nobody knows what is there";
 }
 
 TEST(IsEventFileName, KnowsItsOwnNames) {
