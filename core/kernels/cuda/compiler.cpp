@@ -127,8 +127,9 @@ class Compiler {
           OpSlots{in.slot, out.slot, is_last ? Slot() : out.gradient, in.gradient, adds(section.node, 0)},
           OpSchedule{forward, backward, end_time(), images_}, compiled_.plan);
       op_of_node_[section.node] = compiled_.ops.size();
-      // The op in front of the stack, if it is one of convolutions that only the stack reads.
-      if (stage_.count() == 1 && stack_ > 0 && only_feeds(stack_ - 1, stack_)) {
+      // The op in front of the stack, if it is one of convolutions that only the stack reads. Not if it goes
+      // forward with micro-batches: the stack evaluates them all at once, which may be too many to join.
+      if (stage_.count() == 1 && !stage_.in_micro_batches && stack_ > 0 && only_feeds(stack_ - 1, stack_)) {
         if (auto* convolutions = dynamic_cast<ConvPoolOp*>(compiled_.ops.back().get()))
           op->join(*convolutions);
       }

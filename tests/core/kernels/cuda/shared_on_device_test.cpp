@@ -64,6 +64,15 @@ TEST(StagesOnDevice, GiveTheBitsOfOneStage) {
   }
 }
 
+// A kernel that joins convolutions with the layers after them takes the micro-batches, but not all samples.
+TEST(StagesOnDevice, EvaluateMicroBatchesOfOneStage) {
+  if (const auto reason = unavailable_reason(device())) GTEST_SKIP() << *reason;
+  const Environment variable("SWEEP_CUDA_KERNELS", "builtin");
+  Training training = kFused;
+  training.batches = {140};
+  EXPECT_TRUE(same_bits(train(training, Way{}), train(training, Way{.micro_batches = 2})));
+}
+
 TEST(GroupOnDevice, TrainsAloneAsOneDeviceThatCutsNoBatch) {
   SKIP_WITHOUT_GROUP(1);
   for (const auto& [training, way] : kOfGroups) {
