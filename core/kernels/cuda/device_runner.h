@@ -46,7 +46,6 @@ class DeviceRunner {
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   BatchFeed& feed() { return feed_; }
-  const BatchFeed& feed() const { return feed_; }
   DeviceClock& clock() { return clock_; }
   /// Most samples that are evaluated at once.
   std::size_t largest_pass() const { return pass_size_; }

@@ -128,7 +128,6 @@ struct Block {
   Extent threads;
   std::size_t shared_bytes = 0;
 };
-inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU offers without asking
 
 /// Puts a kernel on the stream. A grid without blocks does nothing. The arguments are copied now; what they
 /// point to has to be device memory that lives until the kernel is done.
