@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -39,6 +38,13 @@ bool is_line(const std::string& text) { return !text.empty() && !has_control_cha
 // A word that becomes part of an argument of sbatch.
 bool is_word(const std::string& text) { return is_line(text) && text.find(' ') == std::string::npos; }
 
+bool is_memory(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view unit = std::string_view(text).substr(digits);
+  return digits >= 1 && digits <= 9 && unit.size() <= 1 &&
+         std::string_view("KMGT").find(unit) != std::string_view::npos;
+}
+
 constexpr const char *kWordPattern = R"(^[^\u0000-\u0020\u007f]+$)",
                      *kLinePattern = R"(^[^\u0000-\u001f\u007f]+$)";
 
@@ -46,11 +52,7 @@ constexpr TextRule kWord = {"a string without spaces, as sbatch takes it", is_wo
 constexpr TextRule kTime = {R"(a time as sbatch takes it: "30" (minutes), "4:00:00" or "1-12:00:00")",
                             [](const std::string& text) { return is_word(text) && slurm_minutes(text) >= 0; },
                             R"(^(UNLIMITED|INFINITE|[0-9]+(:[0-9]+){0,2}|[0-9]+-[0-9]+(:[0-9]+){0,2})$)"};
-constexpr TextRule kMemory = {R"(memory as sbatch takes it: "800M" or "16G")",
-                              [](const std::string& text) {
-                                static const std::regex pattern("[0-9]{1,9}[KMGT]?");
-                                return std::regex_match(text, pattern);
-                              },
+constexpr TextRule kMemory = {R"(memory as sbatch takes it: "800M" or "16G")", is_memory,
                               "^[0-9]{1,9}[KMGT]?$"};
 constexpr TextRule kGres = {R"(resources as sbatch takes them: "gpu:1" or "gpu:a100:2")",
                             [](const std::string& text) {
