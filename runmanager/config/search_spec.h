@@ -105,7 +105,7 @@ Sampler make_sampler(const SearchSpec& search, const SearchDomain& domain);
 /// What the trials of a sweep are drawn from, where they are points of a space.
 struct TrialSource {
   SearchDomain domain;
-  std::vector<SearchPoint> points;  // of Sweep::runs, in their order
+  std::vector<SearchPoint> points;  // of Sweep::runs, in their order; each once for all its repeats
   /// The run of trial `index`, from 0, at `point`. Throws ConfigError with every mistake, if the values do
   /// not go together. Not thread-safe.
   std::function<RunConfig(std::size_t index, const SearchPoint& point)> make_run;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "runmanager/search/pareto.h"
@@ -86,16 +85,36 @@ Sampler::Sampler(SearchDomain domain, SamplerOptions options)
       enumerable_(is_enumerable(domain_)) {}
 
 std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier) const {
+  Taken taken;
+  for (const Observation& other : earlier) taken.insert(other.point);
+  return suggest(trial, earlier, taken);
+}
+
+std::vector<SearchPoint> Sampler::first_points(std::size_t count) const {
+  std::vector<Observation> earlier;
+  std::vector<SearchPoint> points;
+  Taken taken;
+  while (points.size() < count) {
+    const std::optional<SearchPoint> point = suggest(points.size(), earlier, taken);
+    if (!point) break;
+    points.push_back(*point);
+    earlier.push_back({.point = *point});
+    taken.insert(*point);
+  }
+  return points;
+}
+
+std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier, const Taken& taken) const {
   if (trial < options_.points.size()) {
     UnitRandom drawn = random(trial, SearchDraw::kPoint);
-    if (auto point = completed(options_.points[trial], kDrawsOfGivenPoint, drawn, earlier)) return point;
+    if (auto point = completed(options_.points[trial], kDrawsOfGivenPoint, drawn, taken)) return point;
   }
-  return options_.learns ? tpe_point(trial, earlier)
-                         : random_point(random(trial, SearchDraw::kPoint), earlier);
+  return options_.learns ? tpe_point(trial, earlier, taken)
+                         : random_point(random(trial, SearchDraw::kPoint), taken);
 }
 
 std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draws, UnitRandom& drawn,
-                                              Earlier earlier) const {
+                                              const Taken& taken) const {
   std::optional<SearchPoint> other;  // without all that is given
   for (int draw = 0; draw < draws; ++draw) {
     SearchPoint point = given;
@@ -104,7 +123,7 @@ std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draw
       if (!point[d]) point[d] = scales_[d].value(unit);
     }
     point = without_inactive(domain_, std::move(point));
-    if (!is_new(point, earlier)) continue;
+    if (!is_new(point, taken)) continue;
     const bool has_all = std::ranges::equal(
         given, point, [](const auto& asked, const auto& there) { return !asked || there; });
     if (has_all) return point;
@@ -119,25 +138,21 @@ SearchPoint Sampler::at(std::span<const double> unit) const {
   return without_inactive(domain_, std::move(point));
 }
 
-bool Sampler::is_new(const SearchPoint& point, Earlier earlier) const {
-  if (std::ranges::any_of(earlier, [&](const Observation& other) { return other.point == point; }))
-    return false;
-  return !domain_.is_allowed || domain_.is_allowed(point);
+bool Sampler::is_new(const SearchPoint& point, const Taken& taken) const {
+  return !taken.contains(point) && (!domain_.is_allowed || domain_.is_allowed(point));
 }
 
-std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, Earlier earlier) const {
+std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, const Taken& taken) const {
   const SearchPoint nothing(scales_.size());
-  if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, earlier)) return point;
+  if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, taken)) return point;
   if (!enumerable_) return std::nullopt;
-  std::set<SearchPoint> known;
-  for (const Observation& observation : earlier) known.insert(observation.point);
   std::vector<SearchPoint> left = all_points(domain_);
-  std::erase_if(left, [&](const SearchPoint& point) { return known.contains(point); });
+  std::erase_if(left, [&](const SearchPoint& point) { return taken.contains(point); });
   if (left.empty()) return std::nullopt;
   return std::move(left[drawn.below(left.size())]);
 }
 
-std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier) const {
+std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier, const Taken& taken) const {
   std::vector<const Observation*> all;
   for (const Observation& one : options_.learned) all.push_back(&one);
   for (const Observation& one : earlier) all.push_back(&one);
@@ -147,18 +162,18 @@ std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier
     if (all[i]->failed || all[i]->value) ++ended;
     if (has_value(*all[i])) good.push_back(i);
   }
-  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
+  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, taken);
   const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
   const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
   good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
   const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
-  return best_candidate(trial, earlier, ParzenEstimator(scales_, good_points),
+  return best_candidate(trial, taken, ParzenEstimator(scales_, good_points),
                         ParzenEstimator(scales_, bad_points));
 }
 
 // A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
 // equal parts.
-std::optional<SearchPoint> Sampler::start_point(std::size_t trial, Earlier earlier) const {
+std::optional<SearchPoint> Sampler::start_point(std::size_t trial, const Taken& taken) const {
   UnitRandom order_random = random(trial / kTpeStartTrials, SearchDraw::kStart);
   UnitRandom drawn = random(trial, SearchDraw::kPoint);
   std::vector<double> units(scales_.size());
@@ -170,11 +185,11 @@ std::optional<SearchPoint> Sampler::start_point(std::size_t trial, Earlier earli
     unit = (stratum + drawn.unit()) / static_cast<double>(kTpeStartTrials);
   }
   SearchPoint point = at(units);
-  if (is_new(point, earlier)) return point;
-  return random_point(drawn, earlier);
+  if (is_new(point, taken)) return point;
+  return random_point(drawn, taken);
 }
 
-std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier earlier,
+std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, const Taken& taken,
                                                    const ParzenEstimator& good,
                                                    const ParzenEstimator& bad) const {
   UnitRandom drawn = random(trial, SearchDraw::kCandidate);
@@ -183,7 +198,7 @@ std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier ea
   std::size_t candidates = 0;
   for (std::size_t draw = 0; draw < kMaxDraws && candidates < kCandidates; ++draw) {
     SearchPoint point = at(good.sample(drawn));
-    if (!is_new(point, earlier)) continue;
+    if (!is_new(point, taken)) continue;
     ++candidates;
     const double score = good.log_density(point) - bad.log_density(point);
     if (best && score <= best_score) continue;
@@ -191,7 +206,7 @@ std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, Earlier ea
     best = std::move(point);
   }
   if (best) return best;
-  return random_point(random(trial, SearchDraw::kPoint), earlier);
+  return random_point(random(trial, SearchDraw::kPoint), taken);
 }
 
 }  // namespace sweep

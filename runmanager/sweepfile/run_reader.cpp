@@ -322,16 +322,11 @@ void RunReader::draw_trials(const SearchSpec& search, int epochs, Sweep& sweep) 
     if (is_population) config.resolved[kLineageKey] = Json::array();
     return config;
   };
-  const Sampler sampler = make_sampler(search, source->domain);
-  std::vector<Observation> earlier;
-  for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
-    std::optional<SearchPoint> point = sampler.suggest(i, earlier);
-    if (!point) break;  // There are no more.
-    if (!space_.has_repeats()) sweep.runs.push_back(source->make_run(i, *point));
+  source->points = make_sampler(search, source->domain).first_points(points_at_start(search, epochs));
+  for (const SearchPoint& point : source->points) {
+    if (!space_.has_repeats()) sweep.runs.push_back(source->make_run(sweep.runs.size(), point));
     for (int repeat = 0; space_.has_repeats() && repeat < space_.repeats(); ++repeat)
-      sweep.runs.push_back(read_trial(sweep.runs.size(), *point, repeat));
-    earlier.push_back({.point = *point});
-    source->points.push_back(*std::move(point));
+      sweep.runs.push_back(read_trial(sweep.runs.size(), point, repeat));
   }
   sweep.keys = space_.keys();
   sweep.trials = std::move(source);

@@ -1,6 +1,7 @@
 // What holds for every sampler.
 
 #include "tests/runmanager/search/made_domains.h"
+#include "tests/support/growth.h"
 
 namespace sweep::sampler_properties_test {
 
@@ -87,6 +88,17 @@ TEST_P(SamplerProperties, SuggestionsAreAFunctionOfSeedTrialAndEarlierTrials) {
   for (std::size_t trial = trials.size(); trial-- > 0;) {
     const std::span<const Observation> earlier(trials.data(), trial);
     EXPECT_EQ(again.suggest(trial, earlier), first.suggest(trial, earlier));
+  }
+}
+
+TEST_P(SamplerProperties, TheFirstPointsAreThoseOfSuggestionsBeforeAnyResult) {
+  for (const SearchDomain& domain : {test::domain_of_all_kinds(), test::domain_of_five_points()}) {
+    const auto sampler = GetParam()(domain, 9);
+    std::vector<SearchPoint> points;
+    for (const Observation& trial : test::trials_of(
+             sampler, 30, [](std::size_t, const SearchPoint& point) { return Observation{.point = point}; }))
+      points.push_back(trial.point);
+    EXPECT_EQ(sampler.first_points(30), points);
   }
 }
 
@@ -194,6 +206,12 @@ TEST(RandomSampler, ValuesOfEarlierTrialsChangeNothing) {
       bad{{.point = {0.25}, .failed = true}};
   for (std::size_t trial = 1; trial < 20; ++trial)
     EXPECT_EQ(sampler.suggest(trial, good), sampler.suggest(trial, bad));
+}
+
+TEST(RandomSampler, DrawsManyPointsInLinearTime) {
+  const auto sampler = Sampler(test::unit_cube(2), {.seed = 3});
+  const auto draw = [&sampler](std::size_t count) { EXPECT_EQ(sampler.first_points(count).size(), count); };
+  EXPECT_LT(test::growth(draw, 4000), test::kLinearGrowth);
 }
 
 // Points that are given, and results from elsewhere.
