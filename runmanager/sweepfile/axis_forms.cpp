@@ -45,6 +45,9 @@ const AxisForm* form_of(const JsonView& node) {
 // the names of runs would show.
 double rounded_to_digits(double value) { return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr); }
 
+// Whole numbers have no such errors, and may need more digits.
+bool is_exact(double value) { return value == std::round(value) && std::abs(value) < rows::kMaxExactInteger; }
+
 // The numbers of a form; none, and a problem, if these are no numbers, or not as many as it has.
 std::vector<double> numbers_of(const JsonView& list, const AxisForm& form, Problems& problems) {
   std::vector<double> numbers;
@@ -58,6 +61,7 @@ std::vector<double> numbers_of(const JsonView& list, const AxisForm& form, Probl
 
 // What is wrong with the three numbers, or "".
 std::string computed_error(std::string_view form, const std::vector<double>& numbers, const JsonView& third) {
+  if (!std::isfinite(numbers[1] - numbers[0])) return "the ends are too far apart for a number";
   if (form == "range") {
     const double steps = (numbers[1] - numbers[0]) / numbers[2];
     if (numbers[2] == 0) return "the step is 0, want another";
@@ -79,9 +83,10 @@ std::vector<double> computed_values(std::string_view form, double first, double 
   std::vector<double> values;
   for (int i = 0; i < count; ++i) {
     const double t = static_cast<double>(i) / std::max(1, count - 1);
-    values.push_back(rounded_to_digits(is_range ? first + i * third
-                                       : is_log ? std::exp(std::log(first) * (1 - t) + std::log(last) * t)
-                                                : first + (last - first) * i / std::max(1, count - 1)));
+    const double value = is_range ? first + i * third
+                         : is_log ? std::exp(std::log(first) * (1 - t) + std::log(last) * t)
+                                  : first + (last - first) * i / std::max(1, count - 1);
+    values.push_back(!is_log && is_exact(value) ? value : rounded_to_digits(value));
   }
   // Both ends are as given, of a logspace too: they are values, not exponents.
   values.front() = first;
@@ -100,9 +105,8 @@ JsonDocument computed_list(const JsonView& list, const AxisForm& form, Problems&
   }
   const std::vector<double> values = computed_values(form.key, numbers[0], numbers[1], numbers[2]);
   // Integers stay integers as long as all of them are: "epochs" and "batch_size" want them.
-  const bool integers =
-      list.at(0)->is_number_integer() && list.at(1)->is_number_integer() &&
-      std::ranges::all_of(values, [](double v) { return v == std::round(v) && std::abs(v) < 1e15; });
+  const bool integers = list.at(0)->is_number_integer() && list.at(1)->is_number_integer() &&
+                        std::ranges::all_of(values, is_exact);
   for (const double value : values)
     computed.json.push_back(integers ? Json(static_cast<std::int64_t>(value)) : Json(value));
   return computed;
