@@ -141,7 +141,7 @@ void make_command_self_contained(JsonDocument& root, const std::filesystem::path
   Json& cwd = root.json.emplace("cwd", "").first.value();
   if (cwd == "") cwd = ".";
   if (cwd != kRunCwd) make_absolute(cwd, root.place({"cwd"}), directory);
-  if (!root.json.contains("inputs")) return;
+  if (!root.json.contains("inputs") || !root.json["inputs"].is_array()) return;
   const JsonPlace inputs = root.place({"inputs"});
   for (Json& input : root.json["inputs"]) make_absolute(input, inputs, directory);
 }

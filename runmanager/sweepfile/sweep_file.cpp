@@ -50,7 +50,7 @@ std::string read_sweep_text(const fs::path& file) {
   if (fs::is_regular_file(status) && fs::file_size(file, failed) > kLargestFile && !failed) {
     throw DataError(file.string() + ": is larger than 16 MiB, want a sweep file");
   }
-  if (!fs::exists(status)) {
+  if (status.type() == fs::file_type::not_found) {
     throw DataError(
         fmt::format("{}: no such file{}", file.string(), did_you_mean(nearest_file(file).string())));
   }

@@ -120,10 +120,10 @@ class JsonView {
 };
 
 /// Parses one JSON document (RFC 8259, at most 64 levels deep, no repeated keys, numbers that fit a double,
-/// integers that fit 64 bits signed; larger ones become doubles). A UTF-8 byte order mark is skipped. With
-/// `has_lines`, comments (//, /* */) and commas before a closing bracket are allowed.
-/// `source` names the document in messages; with `has_lines` false, they have no line and column. `path` is
-/// put before the path of every value then. Throws ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
+/// integers that fit 64 bits signed). A UTF-8 byte order mark is skipped. With `has_lines`, comments (//, /*
+/// */) and commas before a closing bracket are allowed. `source` names the document in messages; with
+/// `has_lines` false, they have no line and column, and `path` is put before the path of every value. Throws
+/// ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
 JsonDocument parse_json(std::string_view text, const std::string& source, bool has_lines = true,
                         const KeyPath& path = {});
 

@@ -248,6 +248,9 @@ TEST_F(BadSweepFile, AFileThatCannotBeReadIsADataError) {
   EXPECT_THROW(load_sweep(folder.path() / "missing.json"), DataError);
   EXPECT_THROW(load_sweep(folder.path()), DataError);
   EXPECT_THROW(load_sweep("/dev/zero"), DataError);
+  const std::filesystem::path loop = folder.path() / "loop.json";
+  std::filesystem::create_symlink(loop, loop);
+  EXPECT_THAT(message_of<DataError>([&] { load_sweep(loop); }), HasSubstr("symbolic links"));
 }
 
 }  // namespace sweep::sweep_file_tables_test
