@@ -125,7 +125,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
 
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
-  if (const std::string whole = whole_of(key); !whole.empty()) hint = did_you_mean(whole + "." + key);
+  if (const auto wholes = wholes_of(key); !wholes.empty()) hint = did_you_mean(wholes[0] + "." + key);
   if (layer_argument(key)) hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
   problems.add(place,
                fmt::format("unknown key {}, allowed: {}, and parts of these such as optimizer.momentum{}",

@@ -67,10 +67,11 @@ std::string hint_of_place(const JsonView& object, std::span<const Setting> setti
     return object.path().empty() && !is_near ? "; what the program is to get belongs in \"params\"" : "";
   if (is_alone) return "";
   if (const std::string hint = hint_of_top(word, member.place()); !hint.empty()) return hint;
-  const std::string whole = whole_of(name);
+  std::vector<std::string> wholes = wholes_of(name);
   const std::string of_programs[] = {"command"};
-  if (whole.empty() && is_file) return is_near ? "" : suggestion(word, of_programs);
-  return whole.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(name), in_quotes(whole));
+  if (wholes.empty() && is_file) return is_near ? "" : suggestion(word, of_programs);
+  for (std::string& whole : wholes) whole = in_quotes(whole);
+  return wholes.empty() ? "" : fmt::format("; {} belongs in {}", in_quotes(name), listed(wholes));
 }
 
 // `allowed`: what messages say instead of what the type does; may be empty.
@@ -102,7 +103,7 @@ std::string hint_of_argument(const JsonView& object, const JsonView& member, boo
   if (hint.empty() && !is_layer) hint = hint_of_top(key, place);
   // Whether the axis is this argument, which another type has.
   const auto is_it = [&key](const std::string& part) { return part == key || part.ends_with("." + key); };
-  if (hint.empty() && !is_layer && is_of_axis(place.path) && !whole_of(key).empty() &&
+  if (hint.empty() && !is_layer && is_of_axis(place.path) && !wholes_of(key).empty() &&
       std::ranges::any_of(std::span(place.path).subspan(0, std::min<std::size_t>(place.path.size(), 3)),
                           is_it))
     hint = "; \"when\" limits an axis to runs that have it";
@@ -175,11 +176,13 @@ std::optional<Setting> part_setting(const Setting& whole, std::span<const std::s
   return parts.size() == 1 ? std::optional(*part) : part_setting(*part, parts.subspan(1));
 }
 
-std::string whole_of(const std::string& key) {
+std::vector<std::string> wholes_of(const std::string& key) {
+  if (key == "layers") return {"network"};
+  std::vector<std::string> wholes;
   for (const Setting& top : top_level_settings()) {
-    if (part_setting(top, std::span(&key, 1))) return top.name;
+    if (part_setting(top, std::span(&key, 1))) wholes.push_back(top.name);
   }
-  return key == "layers" ? "network" : "";
+  return wholes;
 }
 
 bool takes_list(const Setting& setting) {

@@ -134,9 +134,8 @@ const Setting* find_setting(std::span<const Setting> settings, std::string_view 
 /// "parallel"'s "pipeline", any of "metrics". Nothing if there is none.
 std::optional<Setting> part_setting(const Setting& whole, std::span<const std::string> parts);
 
-/// The key at the top of a network's file that has a part of this name: "optimizer" for "momentum"; "" if
-/// none.
-std::string whole_of(const std::string& key);
+/// The keys at the top of a network's file that have a part of this name: "optimizer" for "momentum".
+std::vector<std::string> wholes_of(const std::string& key);
 
 /// Whether the value may be a list: a pair, numbers, names of columns, changes of images.
 bool takes_list(const Setting& setting);
