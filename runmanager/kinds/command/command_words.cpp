@@ -66,6 +66,7 @@ std::string escaped(std::string_view text) { return substituted(text, {{'\'', "'
 
 bool is_name(std::string_view text) {
   const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; };
+  text.remove_prefix(std::min(text.find_first_not_of('+'), text.size()));  // Hydra's: +x=1 adds the key x.
   return !text.empty() && (std::isalpha(static_cast<unsigned char>(text[0])) != 0 || text[0] == '_') &&
          std::ranges::all_of(text, good);
 }

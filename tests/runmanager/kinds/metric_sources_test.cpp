@@ -239,7 +239,7 @@ TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
   EXPECT_EQ(words_of({"echo {a b} '{print $1}'"}, odd, true), "echo '2' '{print $1}'");
   // A word whose parameter the run lacks is left out, also for a shell.
   const Params some = {{"lr", 0.5}};
-  EXPECT_EQ(words_of({"echo", "--m={m}", "{lr}"}, some), "echo|0.5");
+  EXPECT_EQ(words_of({"echo", "--m={m}", "+m={+m}", "{lr}"}, some), "echo|0.5");
   EXPECT_EQ(words_of({"echo --m={m} --lr={lr}"}, some, true), "echo  --lr='0.5'");
   EXPECT_EQ(words_of({"a --m={m}; b {lr}>'x y'{m} && c \"d {m}\"|e \\ {m}"}, some, true),
             "a ; b '0.5'> && c |e ");
