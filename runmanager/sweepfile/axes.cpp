@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "runmanager/config/params.h"
+
 namespace sweep {
 
 using Json = nlohmann::ordered_json;
@@ -261,6 +263,9 @@ Space::Space(const JsonView& file, Problems& problems) {
   check_cycles(when_, problems);
   const Setting& repeats = *find_setting(top_level_settings(), "repeats");
   repeats_ = complete_value(repeats, {file.find("repeats"), file, {}, {}, problems}).get<int>();
+  for (const Axis* axis : axes())
+    if (has_repeats() && axis->key == kRepeatKey)
+      problems.add(axis->place, "is the number of a repeat, want another name, or no \"repeats\"");
   bind_rules(file);
 }
 

@@ -41,8 +41,9 @@ Params told_params(const RunConfig& config) {
 
 std::vector<std::string> all_params(const CommandStart& start, bool as_flags) {
   std::vector<std::string> words;
+  const auto own = start.config.resolved.find("params");
   for (const auto& [key, value] : told_params(start.config)) {
-    if (key == kRepeatKey) continue;
+    if (key == kRepeatKey && !(own && own->contains(key))) continue;
     std::string name = key;
     if (as_flags && start.config.command->dashes) std::ranges::replace(name, '_', '-');
     words.push_back(fmt::format("{}{}={}", as_flags ? "--" : "", name, param_text(value)));

@@ -220,9 +220,11 @@ TEST(EventNames, KeepTheSubdirectoriesOfKerasAndAddScalarsApart) {
 }
 
 // The words, or the text for a shell, with "|" between them.
-std::string words_of(std::vector<std::string> words, const Params& params, bool shell = false) {
+std::string words_of(std::vector<std::string> words, const Params& params, bool shell = false,
+                     const nlohmann::ordered_json& own = {}) {
   RunConfig config;
   config.params = params;
+  config.resolved["params"] = own;
   config.repeat = 2;
   config.command = std::make_shared<const CommandSpec>(
       CommandSpec{.words = std::move(words), .shell = shell, .cwd = {}, .inputs = {}, .metrics = {}});
@@ -248,6 +250,8 @@ TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
                      {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}}),
             "7|--seed=7|seed=7");
   EXPECT_EQ(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}), "2");
+  // The number of a repeat is no parameter, unless the program has one of that name.
+  EXPECT_EQ(words_of({"{flags}"}, {{"repeat", std::int64_t{1}}}, false, {{"repeat", 1}}), "--repeat=1");
 }
 
 TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
