@@ -134,7 +134,8 @@ Json complete_network(const JsonView& node, Problems& problems) {
   static const std::string keys[] = {"name", "layers"};
   Json network = {{"name", "network"}, {"layers", Json::array()}};
   if (!node->is_object()) {
-    problems.add_value(node, "the name of a network file, or an object with \"layers\"");
+    problems.add_value(node,
+                       "the name of a network file, or an object with \"layers\"" + hint_of_values(node));
     return network;
   }
   for (const JsonView& member : node.children()) {

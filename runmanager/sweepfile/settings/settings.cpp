@@ -153,7 +153,7 @@ Json complete_keys(const Setting& row, const Given& given) {
   }
   const Json words = row.schema.value("enum", Json::array());
   if (key == nullptr && std::ranges::find(words, *node) != words.end()) return *node;
-  given.problems.add_value(node, row.allowed);
+  given.problems.add_value(node, row.allowed + (row.sweepable ? hint_of_values(node) : ""));
   return nullptr;
 }
 
