@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <regex>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/base/file.h"
@@ -115,12 +116,15 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
 
 namespace {
 
-// "checkpoint.ATTEMPT.safetensors", "checkpoint.ATTEMPT.previous.safetensors", "best.ATTEMPT.safetensors".
-const std::regex& name_of_attempt() {
-  static const std::regex name(R"((checkpoint|best)\.([0-9a-f]{16}-[0-9]+)(\.previous)?\.safetensors)");
-  return name;
+// Whether the part of a name is an attempt: "3f2a9c01d2e4b6a8-2".
+bool is_attempt(std::string_view part) {
+  constexpr std::size_t kDigits = 16;
+  return part.find_first_not_of("0123456789abcdef") == kDigits && part[kDigits] == '-' &&
+         part.size() > kDigits + 1 &&
+         part.find_first_not_of("0123456789", kDigits + 1) == std::string_view::npos;
 }
 
+// "checkpoint.ATTEMPT.safetensors", "checkpoint.ATTEMPT.previous.safetensors", "best.ATTEMPT.safetensors".
 struct AttemptFile {
   fs::path path;
   std::string attempt, usual_name;
@@ -131,10 +135,14 @@ std::vector<AttemptFile> attempt_files(const fs::path& run_directory) {
   std::vector<AttemptFile> files;
   for (const fs::directory_entry& entry : directory_entries(run_directory)) {
     const std::string name = entry.path().filename().string();
-    std::smatch parts;
-    if (entry.is_symlink() || !std::regex_match(name, parts, name_of_attempt())) continue;
-    files.push_back({entry.path(), parts[2], fmt::format("{}{}.safetensors", parts[1].str(), parts[3].str()),
-                     entry.last_write_time()});
+    const std::size_t begin = name.find('.') + 1, end = name.find('.', begin);
+    if (begin == 0 || end == std::string::npos || !is_attempt(name.substr(begin, end - begin))) continue;
+    std::string usual_name = name.substr(0, begin) + name.substr(end + 1);
+    const bool is_kept =
+        usual_name == kCheckpointFile || usual_name == kPreviousCheckpointFile || usual_name == kBestFile;
+    if (entry.is_symlink() || !is_kept) continue;
+    files.push_back(
+        {entry.path(), name.substr(begin, end - begin), std::move(usual_name), entry.last_write_time()});
   }
   return files;
 }
