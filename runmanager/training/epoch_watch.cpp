@@ -28,7 +28,8 @@ std::string EpochWatch::reason() const {
       fmt::format("{} has not improved{} for {}", stop_.goal.asked,
                   stop_.min_delta > 0 ? fmt::format(" by more than {}", stop_.min_delta) : "",
                   counted(static_cast<std::size_t>(without_improvement_), "epoch"));
-  return best_ ? fmt::format("{}; it was best in epoch {}: {:.4f}", text, best_epoch_, *best_) : text;
+  return best_ ? fmt::format("{}; it was best in epoch {}: {}", text, best_epoch_, short_number(*best_))
+               : text;
 }
 
 bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_directory,

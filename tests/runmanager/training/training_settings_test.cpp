@@ -159,6 +159,10 @@ TEST(EpochWatch, SaysWhyARunEnded) {
   EXPECT_EQ(watch.reason(),
             "Loss/validation has not improved by more than 0.25 for 1 epoch; it was best in epoch "
             "1: 2.0000");
+  EpochWatch small({.patience = 1});
+  small.add({1, {{"validation_loss", 2.5e-6}}});
+  small.add({2, {{"validation_loss", 3e-6}}});
+  EXPECT_THAT(small.reason(), EndsWith("it was best in epoch 1: 2.5e-06"));
   EpochWatch never({.goal = asked_goal("R2/validation", true), .patience = 1});
   never.add({1, {{"validation_r2", kNan}}});
   EXPECT_EQ(never.reason(), "R2/validation has not improved for 1 epoch");
