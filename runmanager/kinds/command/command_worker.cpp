@@ -310,8 +310,8 @@ class CommandRun {
   TrainedRun conclude(Ending ending) {
     const bool failed = ending.status == RunStatus::kFailed;
     if (failed) {
-      const std::size_t epochs = history_.size();
-      ending.error += epochs == 0 ? " before its first report" : fmt::format(" after report {}", epochs);
+      const int reports = history_.count();
+      ending.error += reports == 0 ? " before its first report" : fmt::format(" after report {}", reports);
       ending.error += end_of_log(directory_);
       log_.error("failed: {}", ending.error.substr(0, ending.error.find('\n')));
     } else {

@@ -27,14 +27,6 @@ const Metric& epoch_seconds() {
   return metric;
 }
 
-// Those that say whether the step is one too many: not its times, which every step has.
-std::vector<const Metric*> paced_metrics(const EpochRecord& step) {
-  std::vector<const Metric*> metrics, times;
-  for (const auto& [metric, value] : step.values)
-    (metric == &run_seconds() || metric == &epoch_seconds() ? times : metrics).push_back(metric);
-  return metrics.empty() ? times : metrics;
-}
-
 // Sets a value of a step, and of what is new of it.
 void set(EpochRecord& step, EpochRecord& fresh, const Metric& metric, double value) {
   if (const auto known = step[metric]; known && is_same(*known, value)) return;
@@ -125,8 +117,16 @@ void ReportHistory::start_over(std::int64_t step) {
   starts_over_(step);
 }
 
-bool ReportHistory::keeps_last() const {
-  return std::ranges::any_of(paced_metrics(steps_.rbegin()->second), [this](const Metric* metric) {
+// Those that say whether the step is one too many: not its times, which every step has.
+std::vector<const Metric*> ReportHistory::paced_metrics(const EpochRecord& step) {
+  std::vector<const Metric*> metrics, times;
+  for (const auto& [metric, value] : step.values)
+    (metric == &run_seconds() || metric == &epoch_seconds() ? times : metrics).push_back(metric);
+  return metrics.empty() ? times : metrics;
+}
+
+bool ReportHistory::keeps(const std::vector<const Metric*>& paced) const {
+  return std::ranges::any_of(paced, [this](const Metric* metric) {
     const auto pace = paces_.find(metric);
     return pace == paces_.end() || pace->second.left_out + 1 >= pace->second.stride;
   });
@@ -134,10 +134,11 @@ bool ReportHistory::keeps_last() const {
 
 void ReportHistory::begin_step(std::int64_t step) {
   close();
-  const int number = steps_.empty() ? 1 : steps_.rbegin()->second.epoch + 1;
+  const int number = count() + 1;
   if (!steps_.empty()) {
-    const bool stays = keeps_last();
-    for (const Metric* metric : paced_metrics(steps_.rbegin()->second)) {
+    const std::vector<const Metric*> paced = paced_metrics(steps_.rbegin()->second);
+    const bool stays = keeps(paced);
+    for (const Metric* metric : paced) {
       Pace& pace = paces_[metric];
       pace.left_out = stays ? 0 : pace.left_out + 1;
     }

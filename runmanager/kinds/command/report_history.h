@@ -69,8 +69,10 @@ class ReportHistory {
   EpochRecord last() const { return numbered(last_step(), steps_.rbegin()->second, steps_.size()); }
   std::int64_t last_step() const { return steps_.rbegin()->first; }
   std::size_t size() const { return steps_.size(); }
+  /// Also of those that were left out.
+  int count() const { return steps_.empty() ? 0 : steps_.rbegin()->second.epoch; }
   /// Whether the last one stays when a later one begins.
-  bool keeps_last() const;
+  bool keeps_last() const { return keeps(paced_metrics(steps_.rbegin()->second)); }
   /// Steps after which a later one has begun.
   std::size_t complete() const { return steps_.size() - (steps_.empty() ? 0 : 1); }
   /// Passes on all steps again.
@@ -88,6 +90,8 @@ class ReportHistory {
     int stride = 1, left_out = 0;
   };
 
+  static std::vector<const Metric*> paced_metrics(const EpochRecord& step);
+  bool keeps(const std::vector<const Metric*>& paced) const;
   bool repeats(const MetricReport& report) const;
   void settle_start(std::int64_t step);
   void use(const MetricReport& report);

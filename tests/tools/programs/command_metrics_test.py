@@ -186,6 +186,8 @@ for step in range(20000): print(f"loss={step}")""")
         self.assertEqual(record["epochs"][-1]["loss"], 19999)
         self.assertEqual([e["epoch"] for e in record["epochs"]], list(range(1, len(record["epochs"]) + 1)))
         self.sweep("fsck", "runs/s")
+        self.sweep(self.file("failed", command=["sh", "-c", "seq 5000 | sed s/^/loss=/; exit 3"], metrics={"loss": "loss=([0-9]+)"}), code=1)
+        self.assertIn("after report 5000\n", self.runs("failed")["run"]["error"])
 
     def test_times_of_steps_are_those_of_the_file_or_the_events_not_of_the_looks_at_them(self):
         program = self.python("""
