@@ -226,6 +226,7 @@ void SweepRecorder::take_end(std::size_t run, TrainedRun trained) {
     trained.record.untrained = std::move(record.untrained);
   }
   trained.record.config = std::move(record.config);
+  record.provenance.update(trained.record.provenance);
   trained.record.provenance = std::move(record.provenance);
   record = std::move(trained.record);
 }

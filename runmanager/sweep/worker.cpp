@@ -200,7 +200,11 @@ class Worker {
                                 .owner = std::move(owner)});
     lock.reset();
     // The sweep knows the rest.
-    trained.record.config = trained.record.provenance = nullptr;
+    trained.record.config = nullptr;
+    nlohmann::ordered_json added = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : trained.record.provenance.items())
+      if (task.record.provenance.value(key, nlohmann::ordered_json()) != value) added[key] = value;
+    trained.record.provenance = std::move(added);
     if (!trained.changes_epochs) {
       trained.record.epochs.clear();
       trained.record.untrained.reset();

@@ -102,13 +102,31 @@ CommandResult run_git(const std::string& directory, std::vector<std::string> wor
   return run_command(words, [] { return true; });
 }
 
-// The commit of the directory, and whether files differ from it; null outside of git.
+// The commit of the directory, and whether files differ from it; null outside of git. People go on with their
+// program while a sweep runs it, so each run asks; of many short ones, some have what an earlier one was
+// told, as this is to take at most this part of the time.
 Json git_state(const std::string& directory) {
-  CommandResult commit = run_git(directory, {"rev-parse", "HEAD"});
-  if (commit.code != 0) return nullptr;
-  std::erase(commit.out, '\n');
-  const CommandResult changes = run_git(directory, {"status", "--porcelain", "--untracked-files=no"});
-  return {{"commit", commit.out}, {"changed", !changes.out.empty()}};
+  constexpr double kPart = 0.05;
+  struct Told {
+    Json state;
+    double next = 0;  // when to ask again
+  };
+  static std::map<std::string, Told> known;
+  Told& told = known[directory];
+  const double begin = steady_seconds();
+  if (begin < told.next) return told.state;
+  constexpr std::string_view kCommit = "# branch.oid ", kNone = "(initial)";
+  told.state = nullptr;
+  const std::string status =
+      run_git(directory, {"status", "--porcelain=v2", "--branch", "--untracked-files=no"}).out;
+  for (const std::string_view line : lines_of(status)) {
+    if (line.starts_with(kCommit) && !line.ends_with(kNone))
+      told.state = {{"commit", line.substr(kCommit.size())}, {"changed", false}};
+    else if (!line.starts_with('#') && !told.state.is_null())
+      told.state["changed"] = true;
+  }
+  told.next = begin + (steady_seconds() - begin) / kPart;
+  return told.state;
 }
 
 // Whether the files of a run whose record is missing or damaged are this one's, and tell how far it is.
@@ -119,13 +137,18 @@ bool is_told_by_others(const fs::path& run, const RunConfig& config) {
   return fs::exists(run / kMetricsFile) && (!fs::exists(run / kRunRecordFile) || has_same_params());
 }
 
-// What differs from the commit that run.json names: with both, the program is as it was.
-void keep_changes(const fs::path& run, const RunRecord& record, const CommandSpec& spec) {
+// Records the commit of the working directory, and keeps what differs from it: with both, the program is as
+// it was.
+void keep_changes(const fs::path& run, RunRecord& record, const CommandSpec& spec) {
   constexpr const char* kChangesFile = "git.diff";
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::error_code ignored;
   fs::remove(run / kChangesFile, ignored);
-  if (!record.provenance.value(Json::json_pointer("/git/changed"), false)) return;
+  const Json git = spec.cwd == kRunCwd ? Json() : git_state(spec.cwd.string());
+  record.provenance.erase("git");
+  if (git.is_null()) return;
+  record.provenance["git"] = git;
+  if (!git["changed"]) return;
   // Whatever the person's settings of git are, "git apply" has to understand it.
   std::string changes =
       run_git(spec.cwd.string(), {"-c", "diff.relative=false", "diff", "--no-color", "--no-ext-diff",
@@ -195,11 +218,6 @@ RunNeeds CommandKind::needs(const RunConfig& config) {
   if (!run.unavailable && !run.takes_gpus) run.devices = {run.device};
   run.provenance = program_;
   run.provenance["inputs"] = input_files(config);
-  if (config.command->cwd != kRunCwd) {
-    const auto [at, is_new] = git_.try_emplace(config.command->cwd.string());
-    if (is_new) at->second = git_state(at->first);
-    if (!at->second.is_null()) run.provenance["git"] = at->second;
-  }
   return run;
 }
 

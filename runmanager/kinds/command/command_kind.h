@@ -38,7 +38,6 @@ class CommandKind final : public RunKind {
   const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
   const std::vector<std::string> gpus_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
-  std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };
 
 /// Makes the directory `run` and locks it. Waits until a program that an earlier attempt has started is gone,
@@ -47,7 +46,7 @@ LockFile lock_program(const std::filesystem::path& run, const TrainerOptions& op
 
 /// Removes what another run has left in the locked directory, and keeps what this one has left. Returns the
 /// record so far, with the epochs and the seconds of the starts before this one, or of the run that this one
-/// continues. Throws the same.
+/// continues, and with the state that the program is in now. Throws the same.
 RunRecord take_over_files(const WorkerTask& task, const std::filesystem::path& run,
                           const TrainerOptions& options);
 

@@ -114,6 +114,11 @@ class IdentityTest(ProgramRuns):
         (self.folder / "again").touch()
         self.sweep(changing)
         self.assertFalse(changes.exists())
+        # Changed between the runs of one sweep.
+        self.sweep("x=1,2", "--name", "edited", "--", "sh", "-c", "sleep 1; echo '# {x}' >> train.py")
+        states = {name: record["provenance"]["git"]["changed"] for name, record in self.runs("edited").items()}
+        self.assertEqual(states, {"x=1": False, "x=2": True})
+        self.assertIn("+# 1\n", (self.folder / "runs/edited/x=2/git.diff").read_text())
 
 
 if __name__ == "__main__":
