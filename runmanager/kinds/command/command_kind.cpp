@@ -294,8 +294,7 @@ RunRecord take_over_files(const WorkerTask& task, const fs::path& run, const Tra
     prepare_run_directory(run, [&] {
       check_owner(options.owner);
       // Before the record: a start that finds only these takes them for this run's.
-      std::error_code ignored;
-      for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(run / name, ignored);
+      for (const char* name : {kMetricsFile, kCheckpointFolder}) fs::remove_all(run / name);
     });
   }
   if (continues(task.config)) {
