@@ -22,16 +22,12 @@
 namespace sweep {
 namespace {
 
-// The same command. One with --fresh would make yet another directory, so this one is named instead. What
-// was read from standard input is gone, but the directory has it.
+// The same command. One with --fresh would make yet another directory, and what was read from standard input
+// is gone, but the directory has it.
 std::string resume_command(const SweepSummary& summary, const RunnerOptions& options) {
-  std::vector<std::string> words = options.command;
-  if (summary.sweep.file == kStandardInput) return shell_command({words.at(0), "resume"}, summary.directory);
-  if (options.fresh) {
-    std::erase(words, "--fresh");
-    words.push_back("name=" + summary.directory.filename().string());
-  }
-  return shell_command(words);
+  if (summary.sweep.file == kStandardInput || options.fresh)
+    return shell_command({options.command.at(0), "resume"}, summary.directory);
+  return shell_command(options.command);
 }
 
 // "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".

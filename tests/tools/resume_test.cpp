@@ -103,6 +103,8 @@ TEST_F(Resume, TheLineThatSaysHowToGoOnCanBeTyped) {
               HasSubstr("To go on: tools/run" + words + "\n"));
   EXPECT_THAT(run_shell("SWEEP_TYPED_AS=tools/run $SWEEP status runs/s").out,
               HasSubstr("To go on: tools/run resume runs/s\n"));
+  EXPECT_THAT(run_shell("$SWEEP" + words + " name=s --fresh", 75).err,
+              HasSubstr("To go on: " + program_path(SWEEP_PROGRAM) + " resume runs/s-2\n"));
 }
 
 // The first file of a new user.

@@ -234,7 +234,7 @@ TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
   const SweepOutcome outcome = run(small_sweep());
   EXPECT_EQ(outcome.directory.filename(), "small-2");
   EXPECT_EQ(Json::parse(read_file(outcome.directory / "results.json"))["sweep"], "small-2");
-  EXPECT_THAT(terminal_output, HasSubstr("sweep small.json name=small-2\n"));
+  EXPECT_THAT(terminal_output, HasSubstr("sweep resume " + outcome.directory.string() + "\n"));
 }
 
 TEST_F(FinishedSweep, StartsFromTheWeightsOfAFile) {
