@@ -48,7 +48,7 @@ class RunScheduler {
   bool run() {
     last_wait_end_ = options_.clock();
     for (;;) {
-      if (stop_signal_ == 0) stop_all(options_.stop_requested());
+      if (stop_signal_ == 0) stop_all(reason_to_stop());
       if (stop_signal_ == 0) start_runs();
       if (active_runs() == 0 && (stop_signal_ != 0 || !queue_.may_have_more())) break;
       recorder_.save_if_due([this] { queue_.collect(); });
@@ -292,9 +292,8 @@ class RunScheduler {
     const std::size_t run = attempt.run->run;
     const RunRecord& record = recorder_.record(run);
     if (failure == RunFailure::kTakenOver) return leave_run(run);
-    const bool failed = record.status == RunStatus::kFailed;
     // The same bits would diverge again.
-    const bool can_retry = failed && failure != RunFailure::kDiverged;
+    const bool can_retry = record.status == RunStatus::kFailed && failure != RunFailure::kDiverged;
     const bool was_lost = failure == RunFailure::kLost || failure == RunFailure::kDevice;
     const int retries = was_lost ? std::max(options_.retry, options_.retry_lost) : options_.retry;
     if (can_retry && stop_signal_ == 0 && attempt.retries < retries) {
@@ -312,7 +311,6 @@ class RunScheduler {
     has_paused ? recorder_.pause_run(run) : recorder_.end_run(run);
     queue_.end(run);
     has_news_ = true;
-    if (failed && options_.fail_fast) stop_all(kOtherRunFailed);
   }
 
   // Another process has taken the run over.
@@ -320,6 +318,12 @@ class RunScheduler {
     recorder_.leave_run(run);
     queue_.end(run);
     has_news_ = true;
+  }
+
+  // 0: there is none. A run may also have failed without an attempt.
+  int reason_to_stop() const {
+    const int signal = options_.stop_requested();
+    return signal == 0 && options_.fail_fast && recorder_.has_failed_run() ? kOtherRunFailed : signal;
   }
 
   void stop_all(int signal) {

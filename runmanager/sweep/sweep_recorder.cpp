@@ -242,6 +242,7 @@ void SweepRecorder::end_run(std::size_t run) {
   if (!options_.shared) aggregates_.update(run, records());
   progress_->end_run(run + 1, record(run));
   if (record(run).status == RunStatus::kCompleted) count_cost(run);
+  has_failed_run_ |= record(run).status == RunStatus::kFailed;
   begins_.erase(run);
   // Not earlier: until here the old run is the only whole one.
   if (is_final(record(run)) && has_run_set_aside(options_.directory, record(run).name)) {

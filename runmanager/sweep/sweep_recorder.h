@@ -117,6 +117,8 @@ class SweepRecorder {
   std::vector<RunRecord> take_records() { return std::move(records_); }
   /// What this start has trained.
   const SweepCost& cost() const { return cost_; }
+  /// Whether a run has failed in this start, and no further attempt follows.
+  bool has_failed_run() const { return has_failed_run_; }
   /// Names of the runs in mean_directory() that are there.
   std::vector<std::string> means() const { return aggregates_.written(); }
 
@@ -173,6 +175,7 @@ class SweepRecorder {
   double next_save_ = 0, next_progress_ = 0;
   SweepCost cost_;
   double begin_ = 0;  // of this start
+  bool has_failed_run_ = false;
   const std::string started_ = utc_time();
   /// When a run began to be trained, and what its record had of earlier times then.
   struct Begin {

@@ -73,6 +73,13 @@ TEST_F(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
 }
 
+TEST_F(RunSweep, EndsWithFailFastAtARunThatFailsForWantOfItsDevice) {
+  options.strict = options.fail_fast = true;
+  Sweep sweep = small_sweep();
+  sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
+  EXPECT_THAT(statuses(run(sweep)), ElementsAre("failed", "pending"));
+}
+
 TEST_F(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhyOrFailsItWhenStrict) {
   for (const bool strict : {false, true}) {
     World world;
