@@ -44,11 +44,12 @@ TrialResult trial_result(const RunRecord& run, const SearchSpec& search, const R
   }
   trial.failed = run.status == RunStatus::kFailed || run.status == RunStatus::kSkipped;
   trial.ended = trial.failed || run.status == RunStatus::kCompleted;
-  if (search.goals.size() > 1) {
-    const std::optional<GoalValues> values = trial.failed ? std::nullopt : goal_values(run, search.goals);
-    trial.values = {values ? std::optional(values->front()) : std::nullopt};
-    if (values) trial.others.assign(values->begin() + 1, values->end());
-  }
+  if (search.goals.size() > 1) trial.values.assign(1, std::nullopt);
+  if (run.status != RunStatus::kCompleted || trial.values.empty()) return trial;
+  // A whole run is judged as in tables, where a time is a median.
+  const std::optional<GoalValues> judged = goal_values(run, search.goals);
+  trial.values.back() = judged ? std::optional(judged->front()) : std::nullopt;
+  if (judged) trial.others.assign(judged->begin() + 1, judged->end());
   return trial;
 }
 

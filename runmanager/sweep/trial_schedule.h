@@ -33,8 +33,8 @@ struct TrialResult {
   std::vector<double> others = {};
 };
 
-/// The result of a run as it is now. If the run keeps its best epoch, a value is that of the best one so far,
-/// as tables have it. With several goals it has one value: that of the run, see goal_values().
+/// The result of a run as it is now. If the run keeps its best epoch, a value is that of the best one so far.
+/// The last value of a completed run is that of goal_values(); with several goals it is the only one.
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, const RunConfig& config);
 
 /// The last epoch that the run has, or that it continues another one after.

@@ -232,7 +232,17 @@ TEST(TrialResult, IsThatOfTheEpochThatIsKept) {
   run.best_epoch = 4;
   EXPECT_EQ(goal_values(run, search.goals), GoalValues{-0.6});
   config.stop = {.goal = search.goals[0], .restore_best = true};
+  run.best_epoch = 2;
   EXPECT_EQ(final_value(trial_result(run, search, config)), -0.9);
+}
+
+TEST(TrialResult, IsTheMedianOfTheEpochsForATime) {
+  SearchSpec search;
+  search.goals = {asked_goal("epoch_seconds", false)};
+  RunRecord run;
+  for (const double seconds : {5.0, 1.0, 1.0, 4.0}) run.epochs.push_back({1, {{"epoch_seconds", seconds}}});
+  run.status = RunStatus::kCompleted;
+  EXPECT_EQ(final_value(trial_result(run, search, {})), 1.0) << "as in tables, without the first";
 }
 
 TEST(TrialResult, OfSeveralGoalsIsWhatTablesShow) {
