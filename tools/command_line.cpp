@@ -219,8 +219,12 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
   if (words.empty()) throw ConfigError(kShortHelp);
   std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
-  // Often a variable of a script that is not set. What follows "--" is another program's.
-  if (const auto end = std::find(words.begin(), words.end(), "--"); std::find(words.begin(), end, "") != end)
+  // Often a variable of a script that is not set. CLI11 would take the next word for the value of
+  // "--logdir=". What follows "--" is another program's.
+  const auto is_empty = [](const std::string& word) {
+    return word.empty() || (word.starts_with("--") && word.find('=') == word.size() - 1);
+  };
+  if (const auto end = std::find(words.begin(), words.end(), "--"); std::any_of(words.begin(), end, is_empty))
     throw ConfigError("an argument is empty, want a value: " + shell_command(typed));
   CLI::App app("Trains one network per combination of hyperparameters, and logs each for TensorBoard.",
                "sweep");
