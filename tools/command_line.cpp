@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <system_error>
 
@@ -169,6 +170,13 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
   }
 }
 
+// Words a message of CLI11 for an option without its value, or given twice, as others are.
+std::string reworded(const std::string& message) {
+  static const std::regex missing("^(.+): 1 required (.+) missing$"), again("^(.+): At Most 1 required.*");
+  return std::regex_replace(std::regex_replace(message, missing, "$1: a value is missing, want $1 $2"), again,
+                            "$1: is given more than once");
+}
+
 template <typename... Errors>
 bool is_any(const std::exception& error) {
   return (... || (dynamic_cast<const Errors*>(&error) != nullptr));
@@ -262,7 +270,8 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     return code;
   } catch (const CLI::ParseError& error) {
     const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-    std::string message = is_missing && has_command ? commands[chosen].missing_argument : error.what();
+    std::string message =
+        is_missing && has_command ? commands[chosen].missing_argument : reworded(error.what());
     std::erase(message, kMark);
     throw ConfigError(fmt::format("{}\nTry \"{} {}--help\".", message, typed_program(),
                                   has_command ? names[chosen] + " " : ""));

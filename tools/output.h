@@ -41,11 +41,18 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, Value& value, co
   return app.add_option(names.substr(0, blank), value, help)->type_name(names.substr(blank + 1));
 }
 
+/// What an option accepts, and its messages: "got x, want …". CLI11's own do not say what is nearest, and are
+/// about the range also where a word is no whole number.
+CLI::Validator one_of(std::vector<std::string> choices);  ///< Completion offers these.
+CLI::Validator whole_number(int least, int most);         ///< From `least` to `most`.
+/// Finite numbers >= 0. `wanted`: "a number of seconds >= 0".
+CLI::Validator number_not_negative(const std::string& wanted);
+
 /// Adds an option for a whole number from `least` to `most`.
 template <typename Number>
 CLI::Option* add_count(CLI::App& app, const std::string& name, Number& value, const std::string& help,
                        int least, int most) {
-  return add_value(app, name + " N", value, help)->check(CLI::Range(least, most));
+  return add_value(app, name + " N", value, help)->check(whole_number(least, most));
 }
 
 /// Adds --format, and --json for the same as --format json. `format` is set while the command line is read

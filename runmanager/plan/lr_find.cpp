@@ -38,14 +38,13 @@ class RunningMean {
 };
 
 void check(const LrFindOptions& options) {
-  constexpr int kFewestSteps = 10, kMaxSteps = 1000000;
   // The ratio also has to be a number: the rates between are computed by it.
   if (!(options.from > 0) || !std::isfinite(options.to / options.from) || !(options.from < options.to)) {
     throw ConfigError(fmt::format("got learning rates from {:g} to {:g}, want 0 < from < to < 1e308 * from",
                                   options.from, options.to));
   }
-  if (options.steps < kFewestSteps || options.steps > kMaxSteps)
-    throw ConfigError(fmt::format("--steps: got {}, want {} to {}", options.steps, kFewestSteps, kMaxSteps));
+  if (options.steps < kMinLrSteps || options.steps > kMaxLrSteps)
+    throw ConfigError(fmt::format("--steps: got {}, want {} to {}", options.steps, kMinLrSteps, kMaxLrSteps));
 }
 
 // The mean of the losses before and after each batch: means of one side alone would be late.

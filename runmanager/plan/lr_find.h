@@ -16,9 +16,11 @@
 
 namespace sweep {
 
+inline constexpr int kMinLrSteps = 10, kMaxLrSteps = 1'000'000;
+
 struct LrFindOptions {
   double from = 1e-7, to = 10;  // learning rates of the first and the last batch; 0 < from < to
-  int steps = 100;              // batches, over several epochs if one has fewer; >= 10
+  int steps = 100;              // batches, over several epochs if one has fewer; kMinLrSteps to kMaxLrSteps
   int threads = 0;              // CPU threads, 0: all. Never changes a bit
 };
 

@@ -118,7 +118,7 @@ TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlo
   EXPECT_EQ(run({"lr-find", "quarters.json", "--json", "--name", "a b"}).out, found.out)
       << "the same bits each time";
   EXPECT_EQ(run({"lr-find", "quarters.json", "--steps", "5"}, 2).err,
-            "sweep: --steps: got 5, want 10 to 1000000\n");
+            "sweep: --steps: got 5, want a whole number from 10 to 1000000\nTry \"sweep lr-find --help\".\n");
   EXPECT_EQ(content("runs/quarters/results.json"), before);
   EXPECT_TRUE(fs::is_directory(folder_.path() / "runs/a b.lr-find"));
   ASSERT_FALSE(curve.at("minimum_tenth").is_null());

@@ -221,7 +221,7 @@ Command completion_command() {
           .missing_argument = "a shell is needed: sweep completion bash|zsh|fish",
           .add_to = command_with<std::string>(print_script, [](CLI::App& app, std::string& shell) {
             app.add_option("shell", shell, "whose script it is")
-                ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+                ->check(one_of({"bash", "zsh", "fish"}))
                 ->required();
           })};
 }

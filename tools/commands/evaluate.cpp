@@ -177,7 +177,7 @@ Command evaluate_command() {
             add_data_option(app, options.trained);
             app.add_option("--part", options.part,
                            "of the run's data; default: test if there is one, else validation, else train")
-                ->check(CLI::IsMember({"train", "validation", "test"}));
+                ->check(one_of({"train", "validation", "test"}));
             add_device_option(app, options.device);
             add_format_option(app, options.format);
             app.footer("Exit codes: 0 evaluated, 2 no such run, or its data cannot be read.");

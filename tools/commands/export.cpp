@@ -62,7 +62,7 @@ Command export_command() {
                "--format", options.format,
                "csv: a row per point; json; markdown: a row per run with last values; default: as FILE "
                "ends, else csv")
-            ->check(CLI::IsMember({"csv", "json", "markdown"}));
+            ->check(one_of({"csv", "json", "markdown"}));
         add_value(app, "-o,--output FILE", options.output, "instead of standard output");
         add_value(app, "--tag REGEX", options.tags,
                   "only scalars whose tag begins with this, a regular expression; may be given again")

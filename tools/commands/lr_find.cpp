@@ -78,25 +78,29 @@ int find(const LrFindArguments& arguments) {
 }  // namespace
 
 Command lr_find_command() {
-  return {
-      .name = "lr-find",
-      .description = "train a run for a few batches with rising learning rates, and suggest one",
-      .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
-      .add_to = command_with<LrFindArguments>(find, [](CLI::App& app, LrFindArguments& options) {
-        add_sweep_arguments(app, options.sweep);
-        add_value(app, "--from LR", options.test.from, "learning rate of the first batch")
-            ->capture_default_str();
-        add_value(app, "--to LR", options.test.to, "learning rate of the last batch")->capture_default_str();
-        add_value(app, "--steps N", options.test.steps, "batches, at least 10")->capture_default_str();
-        add_count(app, "--threads", options.test.threads, "CPU threads; 0: one per core", 0, 4096)
-            ->capture_default_str();
-        app.add_flag("--tensorboard", options.tensorboard,
-                     "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
-        add_logdir_option(app, options.sweep);
-        app.get_option("--logdir")->needs("--tensorboard");
-        add_format_option(app, options.format);
-        add_format_flag(app, "csv", options.format);
-      })};
+  return {.name = "lr-find",
+          .description = "train a run for a few batches with rising learning rates, and suggest one",
+          .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
+          .add_to = command_with<LrFindArguments>(find, [](CLI::App& app, LrFindArguments& options) {
+            add_sweep_arguments(app, options.sweep);
+            const CLI::Validator rate = number_not_negative("a learning rate > 0");
+            add_value(app, "--from LR", options.test.from, "learning rate of the first batch")
+                ->check(rate)
+                ->capture_default_str();
+            add_value(app, "--to LR", options.test.to, "learning rate of the last batch")
+                ->check(rate)
+                ->capture_default_str();
+            add_count(app, "--steps", options.test.steps, "batches", kMinLrSteps, kMaxLrSteps)
+                ->capture_default_str();
+            add_count(app, "--threads", options.test.threads, "CPU threads; 0: one per core", 0, 4096)
+                ->capture_default_str();
+            app.add_flag("--tensorboard", options.tensorboard,
+                         "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
+            add_logdir_option(app, options.sweep);
+            app.get_option("--logdir")->needs("--tensorboard");
+            add_format_option(app, options.format);
+            add_format_flag(app, "csv", options.format);
+          })};
 }
 
 }  // namespace sweep

@@ -296,7 +296,7 @@ Command predict_command() {
         add_data_option(app, options.trained)->needs(dataset);
         app.add_option("--part", options.part,
                        "of that data; default: test if there is one, else validation, else train")
-            ->check(CLI::IsMember({"train", "validation", "test"}))
+            ->check(one_of({"train", "validation", "test"}))
             ->needs(dataset);
         add_count(app, "--limit", options.limit,
                   "the first samples of that part only; default: all, or 20 in a table", 1, 1'000'000'000)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -46,18 +45,6 @@ CLI::Validator jobs_validator() {
       "");
 }
 
-// CLI11 alone would accept nan and inf.
-CLI::Validator seconds_validator() {
-  return CLI::Validator(
-      [](std::string& word) {
-        const double seconds = number_in<double>(word).value_or(-1);
-        return std::isfinite(seconds) && seconds >= 0
-                   ? std::string()
-                   : fmt::format("got {}, want a number of seconds >= 0", word);
-      },
-      "");
-}
-
 // "train" of `python3 train.py --lr={lr}`: the first word that names a file of a script, or else the program.
 std::string program_name(const std::vector<std::string>& program) {
   for (const std::string& word : program) {
@@ -71,6 +58,7 @@ std::string program_name(const std::vector<std::string>& program) {
 
 // How runs are trained.
 void add_training_options(CLI::App& app, RunnerOptions& runner) {
+  const CLI::Validator seconds = number_not_negative("a number of seconds >= 0");
   add_jobs_options(app, runner.jobs, runner.threads);
   app.add_flag(
       "--replace", runner.replace,
@@ -87,11 +75,11 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
       "--no-retry-failed", [&runner] { runner.retry_failed = false; },
       "leave runs alone that failed in an earlier start");
   add_value(app, "--timeout SECONDS", runner.timeout, "a run that takes longer has failed; 0: any time")
-      ->check(seconds_validator())
+      ->check(seconds)
       ->capture_default_str();
   add_value(app, "--max-time SECONDS", runner.max_time,
             "stop after this time, with exit code 75: the same command goes on; 0: never")
-      ->check(seconds_validator())
+      ->check(seconds)
       ->capture_default_str();
   app.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
   app.add_flag("--quiet", runner.quiet, "no progress");
@@ -184,8 +172,9 @@ void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
       "--deterministic", [&load] { load.deterministic = true; },
       "the same run gives the same bits each time, on CUDA too, which is the default");
   app.add_flag_callback(
-      "--no-deterministic", [&load] { load.deterministic = false; },
-      "NVIDIA's libraries may add up in any order if that is faster");
+         "--no-deterministic", [&load] { load.deterministic = false; },
+         "NVIDIA's libraries may add up in any order if that is faster")
+      ->excludes(app.get_option("--deterministic"));
   app.footer(keys_help());
 }
 
@@ -195,10 +184,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_logdir_option(app, options.sweep);
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   add_training_options(app, runner);
-  add_value(app, "--launcher local|slurm", options.launcher,
+  add_value(app, "--launcher NAME", options.launcher,
             "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
             "local, and for a sweep that was submitted: slurm")
-      ->check(CLI::IsMember({kLocal, kSlurm}));
+      ->check(one_of({kLocal, kSlurm}));
   add_value(app, "--slurm KEY=VALUE", options.sweep.load.slurm,
             "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
             "cuda.gres=gpu:2")

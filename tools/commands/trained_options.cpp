@@ -12,7 +12,7 @@ void add_trained_options(CLI::App& app, TrainedOptions& options) {
       ->required();
   app.add_option("--weights", options.weights,
                  "those of the last epoch or of the best one; default: the best if the run kept them")
-      ->check(CLI::IsMember({kKeepLast, kKeepBest}));
+      ->check(one_of({kKeepLast, kKeepBest}));
 }
 
 CLI::Option* add_data_option(CLI::App& app, TrainedOptions& options) {
