@@ -16,6 +16,7 @@
 #include "core/base/suggest.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/key_path.h"
+#include "runmanager/sweepfile/named_files.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_document.h"
 
@@ -76,22 +77,13 @@ void replace_help(std::vector<std::string>& words) {
 // Throws unless `word` can be a sweep file: a word that is neither a file nor a path is most likely a
 // mistyped command.
 void check_is_file(const std::string& word, const std::vector<std::string>& commands) {
+  refuse_other_than_file(word);
   std::error_code ignored;
-  if (word.ends_with(".py") && !std::filesystem::is_directory(word, ignored))
-    throw ConfigError(fmt::format(
-        "{0} is no sweep file; a program goes after axes and --: sweep lr=0.1,0.01 -- python3 {0} {{flags}}",
-        word));
   if (std::filesystem::exists(word, ignored)) return;
-  const std::size_t equals = word.find('=');
-  if (equals != std::string::npos && word.find('/') > equals && !word.ends_with(".json")) {
-    throw ConfigError(
-        fmt::format("a sweep file is needed in front of {0}: sweep SWEEP.json {0}; or a program after "
-                    "it: sweep {0} -- PROGRAM",
-                    word));
-  }
   if (word.find_first_of("./=") != std::string::npos) return;  // A path: reading it reports the error.
+  const std::string meant = suggestion(word, commands);
   throw ConfigError(fmt::format("{}: no such file, and no command: {}{}", word, fmt::join(commands, ", "),
-                                suggestion(word, commands)));
+                                meant.empty() ? did_you_mean(nearest_file(word).string()) : meant));
 }
 
 // `sweep lr=0.1,0.01 -- python3 train.py {flags}`: what follows "--" is a person's own program, in the place
@@ -203,6 +195,22 @@ std::string exit_codes_help() {
 }
 
 }  // namespace
+
+void refuse_other_than_file(const std::string& word) {
+  std::error_code ignored;
+  if (word.ends_with(".py") && !std::filesystem::is_directory(word, ignored))
+    throw ConfigError(fmt::format(
+        "{0} is no sweep file; a program goes after axes and --: sweep lr=0.1,0.01 -- python3 {0} {{flags}}",
+        word));
+  const std::size_t equals = word.find('=');
+  if (equals != std::string::npos && word.find('/') > equals && !word.ends_with(".json") &&
+      !std::filesystem::exists(word, ignored)) {
+    throw ConfigError(
+        fmt::format("a sweep file is needed in front of {0}: sweep SWEEP.json {0}; or a program after "
+                    "it: sweep {0} -- PROGRAM",
+                    word));
+  }
+}
 
 std::vector<std::string> long_options(const CLI::App& command) {
   std::vector<std::string> names;

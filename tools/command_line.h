@@ -56,6 +56,9 @@ struct GivenOption {
 void refuse_given(std::initializer_list<GivenOption> options, std::string_view reason,
                   const std::string& subject = "");
 
+/// Throws ConfigError for what people give in the place of a sweep file: "lr=0.1", or a script in Python.
+void refuse_other_than_file(const std::string& word);
+
 /// The command of a line whose first word is a sweep file or an option.
 inline constexpr const char* kDefaultCommand = "run";
 

@@ -75,6 +75,7 @@ std::string end_all(const fs::path& directory) {
 }
 
 int cancel(const fs::path& directory) {
+  require_directory(directory, "the directory of a sweep");
   const std::string ended = end_all(directory);
   std::size_t finished = 0, runs = 0;
   for (const RunRecord& run : list_runs(directory)) {

@@ -141,7 +141,10 @@ Sweep load_sweep(const SweepArguments& arguments, bool fresh) {
       overrides.push_back("name=" + directory.filename().string());
     return load_sweep(directory / "sweep.json", overrides, load);
   }
-  if (arguments.program.empty()) return load_sweep(arguments.file, overrides, load);
+  if (arguments.program.empty()) {
+    refuse_other_than_file(arguments.file.string());
+    return load_sweep(arguments.file, overrides, load);
+  }
   const std::string name = arguments.name.empty() ? program_name(arguments.program) : arguments.name;
   return make_command_sweep(name, arguments.program, arguments.overrides, load);
 }
