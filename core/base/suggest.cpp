@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <vector>
 
 #include "core/base/text.h"
@@ -61,6 +62,11 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> ca
 
 std::string did_you_mean(std::string_view nearest, std::string_view before) {
   return nearest.empty() ? "" : std::string(before) + " you mean \"" + std::string(nearest) + "\"?";
+}
+
+std::string typed_program(const std::string& own_name) {
+  const char* script = std::getenv("SWEEP_TYPED_AS");
+  return script != nullptr && *script != '\0' ? script : own_name;
 }
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// "Did you mean": finds the valid name most similar to a wrong one.
+// What messages suggest: the valid name most similar to a wrong one, and commands.
 #pragma once
 
 #include <span>
@@ -15,5 +15,9 @@ std::string nearest_name(std::string_view wrong, std::span<const std::string> ca
 
 /// ", did you mean "NEAREST"?", which `before` begins; "" if `nearest` is "".
 std::string did_you_mean(std::string_view nearest, std::string_view before = ", did");
+
+/// What was typed to start this program. Scripts that start it for somebody, such as tools/run, put
+/// themselves into the variable SWEEP_TYPED_AS.
+std::string typed_program(const std::string& own_name = "sweep");
 
 }  // namespace sweep

@@ -141,7 +141,7 @@ const KnownDataset* find_known_dataset(std::string_view name) {
 }
 
 std::string how_to_get(const KnownDataset& known) {
-  return fmt::format("run `sweep data get {}`", known.name) +
+  return fmt::format("run `{} data get {}`", typed_program(), known.name) +
          (known.package.empty() ? "" : fmt::format(" or `apt-get install {}`", known.package));
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 #include "core/base/printable.h"
@@ -120,11 +119,6 @@ Json dataset_balance(const Dataset& dataset) {
     parts.push_back(std::move(json));
   }
   return parts;
-}
-
-std::string typed_program(const std::string& own_name) {
-  const char* script = std::getenv("SWEEP_TYPED_AS");
-  return script != nullptr && *script != '\0' ? script : own_name;
 }
 
 std::string shell_command(const std::vector<std::string>& words) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/suggest.h"  // typed_program(), with which a shell_command() begins
 #include "core/data/dataset.h"
 
 namespace sweep {
@@ -41,10 +42,6 @@ nlohmann::ordered_json dataset_provenance(const Dataset& dataset);
 /// deviation of each number: [{"part": "train", "samples": 3, "classes": {"cat": 1, "dog": 2}}], or
 /// "targets": {"price": {"mean": 1.5, "deviation": 0.5}}.
 nlohmann::ordered_json dataset_balance(const Dataset& dataset);
-
-/// What was typed to start this program. Scripts that start it for somebody, such as tools/run, put
-/// themselves into the variable SWEEP_TYPED_AS.
-std::string typed_program(const std::string& own_name = "sweep");
 
 /// One line that a shell splits into `words` again; words are quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);

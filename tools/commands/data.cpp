@@ -252,7 +252,8 @@ int run_data(const DataOptions& options) {
         fmt::format("data {}: prints a line of text, want no --format and no --json", options.words.front()));
   if (cleans) return clean();
   if (options.words.size() != 2)
-    throw ConfigError("data get: one name is needed: sweep data get fashion-mnist");
+    throw ConfigError(
+        fmt::format("data get: one name is needed: {} data get fashion-mnist", typed_program()));
   return get_dataset(options.words[1], std::cout);
 }
 

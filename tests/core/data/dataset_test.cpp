@@ -80,9 +80,10 @@ TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
   }
   fs::create_symlink("loop", directory_.path() / "loop");
   {
-    const Environment data("SWEEP_DATA", file("loop"));
+    const Environment data("SWEEP_DATA", file("loop")), typed("SWEEP_TYPED_AS", "tools/run");
     EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
-                HasSubstr("loop/mnist: cannot open: Too many levels of symbolic links\n"));
+                AllOf(HasSubstr("loop/mnist: cannot open: Too many levels of symbolic links\n"),
+                      HasSubstr("To get it, run `tools/run data get mnist`")));
   }
   const Environment data("SWEEP_DATA", directory_.path().c_str());
   fs::create_directory(directory_.path() / "mnist");
