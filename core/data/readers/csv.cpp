@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -209,16 +210,20 @@ class Table {
 
   void set_known_columns() {
     std::vector<std::string> missing;
+    std::unordered_map<std::string_view, std::vector<std::size_t>> places;  // of names: there may be many
+    for (std::size_t i = 0; i < header_.size(); ++i) places[header_[i]].push_back(i);
     for (const FeatureColumn& known : options_.columns) {
-      features_.push_back(place_of(header_, known.name));
-      if (std::ranges::count(header_, known.name) > 1)
+      const std::vector<std::size_t>& found = places[known.name];
+      if (found.size() > 1)
         refuse(first_file_,
                "two columns are called \"{}\", which the network was trained on; take one of them out",
                known.name);
-      if (features_.back() == header_.size())
+      if (found.empty()) {
         missing.push_back(known.name);
-      else
-        columns_[features_.back()] = TableColumn(known, options_, place_);
+        continue;
+      }
+      features_.push_back(found.front());
+      columns_[found.front()] = TableColumn(known, options_, place_);
     }
     if (missing.empty()) return;
     const std::string nearest = nearest_name(missing.front(), header_);
