@@ -96,9 +96,6 @@ class Table {
     while (rows.next()) {
       place_ = rows.place();
       add_row(rows.fields(), part);
-      if (parts_.size() % kRowsBetweenChecks == 0) {
-        check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), file.name());
-      }
     }
     if (parts_.size() + refused_.size() == rows_before) refuse(file.name(), "has a header, but no rows");
   }
@@ -250,6 +247,8 @@ class Table {
     }
     parts_.push_back(part);
     if (is_known()) lines_.push_back(place_.line);
+    if (parts_.size() % kRowsBetweenChecks == 0)
+      check_memory(parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float), place_.file);
   }
 
   // Adds the arrays of one part, if it has rows.
