@@ -101,9 +101,8 @@ void CpuEngine::set_array(const EngineArray& which, std::span<const float> value
 }
 
 void CpuEngine::prepare_ops() {
-  pool_.run(program_.prepare_parts(), [&](std::size_t part, std::size_t) noexcept {
-    program_.prepare(memory_.parameters.data(), part);
-  });
+  pool_.run(program_.op_count(),
+            [&](std::size_t op, std::size_t) noexcept { program_.prepare(op, memory_.parameters.data()); });
 }
 
 // Reduces the partial gradients and updates the parameters. The parameter array is cut into parts of 64

@@ -89,11 +89,10 @@ class Program {
 
   void import_parameters(std::span<const float> network_parameters, float* parameters) const;
   void export_parameters(const float* parameters, std::span<float> network_parameters) const;
-  /// Refreshes what ops derive from the parameters, such as packed and transformed weights; to be called for
-  /// all parts in [0, prepare_parts()) after every change of the parameters. Thread-safe for different parts.
-  std::size_t prepare_parts() const { return ops_.size(); }
-  void prepare(const float* parameters, std::size_t part) {
-    ops_[part].op->prepare(parameters + ops_[part].parameters);
+  /// Refreshes what an op derives from its parameters, such as packed and transformed weights; to be called
+  /// for all ops after every change of the parameters. Thread-safe for different ops.
+  void prepare(std::size_t op, const float* parameters) {
+    ops_[op].op->prepare(parameters + ops_[op].parameters);
   }
 
   /// How many blocks should go through the network together, 1 … kMaxBlocksAtOnce: several if the parameters
