@@ -128,7 +128,7 @@ FilePosition copy_prefix(const std::filesystem::path& log_dir, const FilePositio
                          const std::filesystem::path& temporary) {
   const std::filesystem::path old = log_dir / position.file;
   std::error_code error;
-  if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
+  if (position.file.empty() || (!std::filesystem::exists(old, error) && !error)) return {};
   const std::string whole = read_file(old).substr(0, whole_records(old, position.bytes));
   if (whole.empty()) return {};
   write_file_atomically(temporary, whole);
@@ -156,7 +156,7 @@ bool truncate_to(const std::filesystem::path& log_dir, const FilePosition& posit
       if (error) throw IoError(file.string() + ": cannot remove: " + error.message());
       continue;
     }
-    if (std::filesystem::is_symlink(file))
+    if (std::filesystem::is_symlink(file, error))
       throw DataError(file.string() + ": is a symbolic link, and what it points to is not cut");
     const std::uint64_t size = std::filesystem::file_size(file, error);
     if (error) throw IoError(file.string() + ": cannot read its size: " + error.message());

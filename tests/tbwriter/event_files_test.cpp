@@ -171,6 +171,12 @@ TEST_F(TruncateTo, DoesNotCutThroughALink) {
   EXPECT_THROW(truncate_to(run, position), DataError);
 }
 
+TEST(CopyPrefix, TellsAFileThatIsMissingFromOneThatCannotBeLookedAt) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(copy_prefix(directory.path(), {"missing", 1}, directory / "copy").file, "");
+  EXPECT_THROW(copy_prefix(directory.path(), {std::string(300, 'x'), 1}, directory / "copy"), DataError);
+}
+
 TEST(Crc32c, MatchesTheCheckValueOfTheCatalogue) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(crc32c(""), 0u);
