@@ -66,7 +66,8 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
     for (const auto& [name, bytes] : record.event_files) {
       std::error_code error;
       const std::uintmax_t size = fs::file_size(run_directory / name, error);
-      if (error) return fmt::format("{} is missing", name);
+      if (error == std::errc::no_such_file_or_directory) return fmt::format("{} is missing", name);
+      if (error) throw ReadError((run_directory / name).string() + ": " + error.message());
       if (size < bytes) return fmt::format("{} has {} bytes instead of {}", name, size, bytes);
     }
     if (tbwriter::list_event_files(run_directory).empty()) return "its events file is missing";

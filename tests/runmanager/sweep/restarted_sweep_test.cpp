@@ -51,9 +51,10 @@ TEST_F(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
 // Replaces files by ones that read as those on a broken disk, and puts them back.
 class BrokenFile {
  public:
-  explicit BrokenFile(fs::path path) : path_(std::move(path)), kept_(path_.string() + ".kept") {
+  explicit BrokenFile(fs::path path, const fs::path& link = "/proc/self/mem")
+      : path_(std::move(path)), kept_(path_.string() + ".kept") {
     fs::rename(path_, kept_);
-    fs::create_symlink("/proc/self/mem", path_);
+    fs::create_symlink(link, path_);
   }
   ~BrokenFile() { fs::rename(kept_, path_); }
   BrokenFile(const BrokenFile&) = delete;
@@ -76,6 +77,12 @@ TEST_F(RestartedSweep, PutsNothingInThePlaceOfWhatCannotBeRead) {
   for (const char* file : {"run.json", "checkpoint.safetensors"}) {
     const BrokenFile finished(path(kFirst) / file);
     EXPECT_THROW(run(small_sweep()), ReadError) << file;
+    EXPECT_TRUE(finished.is_in_place());
+  }
+  {
+    const fs::path events = path(kFirst) / tbwriter::list_event_files(path(kFirst)).back();
+    const BrokenFile finished(events, events);  // has no size
+    EXPECT_THROW(run(small_sweep()), ReadError);
     EXPECT_TRUE(finished.is_in_place());
   }
   EXPECT_THAT(statuses(run(small_sweep())), ElementsAre("completed", "completed"));
