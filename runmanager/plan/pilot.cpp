@@ -29,7 +29,7 @@ constexpr double kRunSeconds = 0.03, kEpochSeconds = 0.002;
 constexpr double kTrainingSeconds = 0.3, kEvaluationSeconds = kTrainingSeconds / 4;
 
 // The time that `use` needs per sample, from `seconds` of it. The first batches warm up caches and are not
-// counted, unless the set has no others.
+// counted.
 template <typename Use>
 double seconds_per_sample(DataLoader& loader, Engine& engine, double seconds, const Use& use) {
   constexpr int kWarmUp = 2, kFewest = 3;
