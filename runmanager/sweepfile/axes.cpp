@@ -234,10 +234,6 @@ void check_cycles(std::vector<Rule>& rules, Problems& problems) {
 
 }  // namespace
 
-const Json& compared_value(const Json& value, const KeyPath& path) {
-  return path.size() == 1 && value.contains("name") ? value.at("name") : value;
-}
-
 bool is_met(const Condition& condition, const Json& value) {
   const auto is_value = [&value](const Json& wanted) { return same_value(value, wanted); };
   return std::ranges::any_of(condition.values, [&](const Json& wanted) {

@@ -177,16 +177,27 @@ KeyPath set_value(JsonDocument& root, const KeyPath& path, const JsonView& value
   return at;
 }
 
+Json compared_value(const Json& value, const KeyPath& path) {
+  if (path.size() > 1 || !value.is_object()) return value;
+  if (value.contains("name")) return value.at("name");
+  const Setting* const top = find_setting(top_level_settings(), path[0]);
+  return top != nullptr && !top->types.empty() ? Json(top->types.front().name) : value;
+}
+
 Json value_at(const JsonView& root, const KeyPath& path) {
-  const bool is_name = path.size() == 2 && path[1] == "name";
-  if (const JsonView value = find_path(root, path)) {
-    const JsonView name = path.size() == 1 ? value.find("name") : JsonView();
-    return name ? *name : *value;
+  if (const JsonView value = find_path(root, path)) return compared_value(*value, path);
+  const Setting* const top = find_setting(top_level_settings(), path[0]);
+  if (top != nullptr && !top->types.empty() && path.size() <= 2) {
+    const Json name = path.size() == 1 ? Json(top->types.front().name) : value_at(root, {path[0]});
+    if (path.size() == 1 || path[1] == "name") return name;
+    // Types may have different defaults of one argument.
+    const NamedType* const type = name.is_string() ? find_type(top->types, name.get<std::string>()) : nullptr;
+    const ArgumentType* const argument = type != nullptr ? find_argument(*type, path[1]) : nullptr;
+    if (argument != nullptr) return default_of(*argument);
   }
-  // "optimizer": "sgd" where "optimizer.name" is asked for.
-  if (const JsonView short_form = root.find(path[0]); is_name && short_form->is_string()) return *short_form;
-  const Setting* top = find_setting(top_level_settings(), path[0]);
-  if ((path.size() == 1 || is_name) && top != nullptr && !top->types.empty()) return top->types.front().name;
+  // "dataset": "mnist" where "dataset.name" is asked for.
+  if (const JsonView whole = root.find(path[0]); path.size() == 2 && path[1] == "name" && whole->is_string())
+    return *whole;
   const std::optional<Setting> setting = setting_at(path);
   return setting ? default_of(*setting) : Json();
 }

@@ -47,8 +47,11 @@ JsonView find_path(const JsonView& root, const KeyPath& path);
 KeyPath set_value(JsonDocument& root, const KeyPath& path, const JsonView& value, const JsonPlace& key_place,
                   Problems& problems);
 
-/// Returns the value at `path` as a reader would see it: the name of an optimizer or data set that is an
-/// object; the default if nothing is given; null if there is no default.
+/// What conditions compare of the value at `path`: the name of an optimizer or data set that is an object,
+/// else the value.
+nlohmann::ordered_json compared_value(const nlohmann::ordered_json& value, const KeyPath& path);
+
+/// Returns the compared_value() at `path`; the default if nothing is given; null if there is no default.
 nlohmann::ordered_json value_at(const JsonView& root, const KeyPath& path);
 
 /// One key with one value.

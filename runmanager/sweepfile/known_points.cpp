@@ -23,7 +23,8 @@ using Json = nlohmann::ordered_json;
 // Whether `given` is the value, the name of one that is an object, or what results have of it.
 bool is_called(const JsonView& value, const KeyPath& path, const Json& given) {
   const JsonView name = value.find("name");
-  return same_value(*value, given) || (name && same_value(*name, given)) ||
+  return same_value(*value, given) || same_value(compared_value(*value, path), given) ||
+         (name && same_value(*name, given)) ||
          (given.is_string() && value->is_structured() && given == param_text(param_of(value, path)));
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> identity_of(const Combination& combination) {
   for (const auto& [axis, number] : combination.values) {
     // Networks of axes have names that differ, so the name represents all of the network.
     const Json& value = axis->values.json[static_cast<std::size_t>(number)];
-    const Json& shown = axis->path == KeyPath{"network"} ? compared_value(value, axis->path) : value;
+    const Json shown = axis->path == KeyPath{"network"} ? compared_value(value, axis->path) : value;
     // 1 and 1.0 are one value.
     const std::string text = shown.is_number_float() ? number_text(shown.get<double>()) : shown.dump();
     texts.push_back(fmt::format("{}={}", joined(axis->path), text));

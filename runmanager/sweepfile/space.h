@@ -37,10 +37,6 @@ struct Condition {
   std::vector<nlohmann::ordered_json> values;
 };
 
-/// The part of an axis's value at `path` that conditions compare: the name of an optimizer or data set that
-/// is an object, else the value.
-const nlohmann::ordered_json& compared_value(const nlohmann::ordered_json& value, const KeyPath& path);
-
 /// Whether the condition holds if compared_value() is `value`.
 bool is_met(const Condition& condition, const nlohmann::ordered_json& value);
 
