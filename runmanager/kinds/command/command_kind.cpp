@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -96,6 +97,24 @@ std::optional<std::string> problem_of(const CommandSpec& spec) {
                                                             : std::string());
 }
 
+// Whether a variable that tells of them is in the command, or in a script that it names.
+bool may_read_params(const CommandSpec& spec) {
+  constexpr std::string_view kVariables = "SWEEP_";
+  constexpr std::uintmax_t kMaxScript = std::uintmax_t{1} << 20;
+  const auto has = [&](const std::string& word) {
+    const fs::path file = spec.cwd / word;
+    std::error_code error;
+    if (word.find(kVariables) != std::string::npos) return true;
+    if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kMaxScript) return false;
+    try {
+      return read_file(file).find(kVariables) != std::string::npos;
+    } catch (const DataError&) {
+      return false;
+    }
+  };
+  return std::ranges::any_of(spec.words, has);
+}
+
 CommandResult run_git(const std::string& directory, std::vector<std::string> words) {
   // Takes no lock that would be in the way of what the person does there meanwhile.
   words.insert(words.begin(), {"git", "--no-optional-locks", "-C", directory});
@@ -170,6 +189,16 @@ CommandKind::CommandKind(Json program,
 
 void CommandKind::load(const Sweep& sweep) {
   for (const RunConfig& run : sweep.runs) input_files(run);
+  const CommandSpec& spec = *sweep.runs.front().command;
+  // The environment tells a program its repeat and whether it has GPUs.
+  const auto key = std::ranges::find_if(
+      sweep.keys, [](const std::string& name) { return name != kRepeatKey && name != "device"; });
+  if (key == sweep.keys.end() || has_substitutions(spec, sweep.keys) || may_read_params(spec)) return;
+  remarks_.push_back(
+      fmt::format("the command has no parameter, as {{flags}} or {{{}}} would be: all runs do the same, "
+                  "unless the program "
+                  "reads the file $SWEEP_PARAMS",
+                  *key));
 }
 
 Json CommandKind::input_files(const RunConfig& config) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runmanager/kinds/run_kind.h"
 #include "runmanager/records/lock_file.h"
@@ -19,6 +20,7 @@ class CommandKind final : public RunKind {
               std::function<std::optional<std::string>(const Device&)> unavailable_reason);
 
   void load(const Sweep& sweep) override;
+  std::vector<std::string> remarks() const override { return remarks_; }
   RunIdentity identity(const RunConfig& config) override;
   void check(const Sweep& sweep) override;
   void check(const RunConfig& config, const std::filesystem::path& sweep_file) override;
@@ -37,6 +39,7 @@ class CommandKind final : public RunKind {
   nlohmann::ordered_json program_;
   const std::function<std::optional<std::string>(const Device&)> unavailable_reason_;
   const std::vector<std::string> gpus_;
+  std::vector<std::string> remarks_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
 };
 

@@ -220,4 +220,11 @@ void check_substitutions(const CommandSpec& spec, const std::vector<std::string>
   }
 }
 
+bool has_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys) {
+  bool has = false;
+  for (const std::string& word : spec.words)
+    for_each_part(word, keys, [&has](const std::string&, const std::string& name) { has |= !name.empty(); });
+  return has;
+}
+
 }  // namespace sweep

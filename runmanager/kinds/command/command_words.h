@@ -39,5 +39,7 @@ std::string params_text(const RunConfig& config);
 
 /// Throws ConfigError if a word has an unknown substitution. `keys`: the parameters.
 void check_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys);
+/// Whether any word has one.
+bool has_substitutions(const CommandSpec& spec, const std::vector<std::string>& keys);
 
 }  // namespace sweep

@@ -69,6 +69,14 @@ class CommandTest(ProgramRuns):
         (self.folder / "my tools/a").symlink_to("/bin/true")
         self.sweep("x=a", "--", f"{self.folder}/my tools/{{x}}")
 
+    def test_a_command_that_cannot_know_its_parameters_is_told(self):
+        hint = "the command has no parameter, as {flags} or {lr} would be"
+        self.assertEqual(self.sweep("lr=1,2", "--name", "a", "--", "true").stderr.count(hint), 1)
+        reader = self.python("open(os.environ['SWEEP_PARAMS'])", "reader.py")
+        for number, words in enumerate((["lr=1,2", "--", "true", "{lr}"], ["lr=1,2", "--", "sh", "-c", "cat $SWEEP_PARAMS"],
+                                        ["lr=1,2", "--", *reader], ["repeats=2", "--", "true"])):
+            self.assertNotIn("has no parameter", self.sweep(f"name=b{number}", *words).stderr)
+
     def test_a_metric_that_never_comes_is_told(self):
         keys = {"command": ["sh", "-c", "echo acc=1"], "metrics": {"acc": "acc=([0-9]+)"}, "params": {"x": {"uniform": [0, 1]}}}
         for name, key in {"search": {"search": {"method": "random", "metric": "los", "trials": 2}},
