@@ -334,7 +334,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-constexpr int kStopped = 75, kRunFailed = 1;
+constexpr int kStopped = 75;
 
 // Not by SLURM_JOB_ID: that of an array's last task is the number of the whole array.
 std::string this_task() {
@@ -371,10 +371,10 @@ std::vector<std::string> runs_of_this_task(const fs::path& directory, const std:
   return (*all)[mine];
 }
 
-int end_slurm_task(int exit_code, const fs::path& directory, bool fail_fast, SlurmClient& client) {
+int end_slurm_task(int exit_code, const fs::path& directory, bool failed_fast, SlurmClient& client) {
   try {
     if (exit_code == kStopped) requeue(client);
-    if (exit_code == kRunFailed && fail_fast) {
+    if (failed_fast) {
       std::cerr << "A run failed: all tasks of the sweep are ended (--fail-fast).\n";
       cancel_jobs(directory, client);
     }

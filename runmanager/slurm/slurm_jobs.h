@@ -138,10 +138,10 @@ bool is_slurm_task();
 std::vector<std::string> runs_of_this_task(const std::filesystem::path& directory, const std::string& lists);
 
 /// Call this last in a task. A task that was stopped before its end, `exit_code` 75, is put back into the
-/// queue, unless it has reached its limit of restarts. With `fail_fast`, the first task with a failed run
-/// ends all others. Writes to stderr what it does and what goes wrong: "sweep resume" goes on in any case.
-/// Returns the exit code of the process.
-int end_slurm_task(int exit_code, const std::filesystem::path& directory, bool fail_fast,
+/// queue, unless it has reached its limit of restarts. With `failed_fast`, see SweepOutcome, ends all others.
+/// Writes to stderr what it does and what goes wrong: "sweep resume" goes on in any case. Returns the exit
+/// code of the process.
+int end_slurm_task(int exit_code, const std::filesystem::path& directory, bool failed_fast,
                    SlurmClient& client);
 
 }  // namespace sweep

@@ -220,7 +220,10 @@ SweepOutcome SweepRunner::conclude() {
                  .signal = signal},
                 options_, environment_);
   const int exit_code = exit_code_of(records_, signal);
-  return {.runs = std::move(records_), .directory = directory_->path(), .exit_code = exit_code};
+  return {.runs = std::move(records_),
+          .directory = directory_->path(),
+          .exit_code = exit_code,
+          .failed_fast = was_stopped_ && signal == 0 && options_.fail_fast};
 }
 
 SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment) {

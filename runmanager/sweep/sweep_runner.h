@@ -71,6 +71,7 @@ struct SweepOutcome {
   std::filesystem::path directory;  // <logdir>/<name>
   /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1 or SIGUSR2, 130 SIGINT, 143 SIGTERM.
   int exit_code = 0;
+  bool failed_fast = false;  // a run that failed in this start has ended it, as RunnerOptions::fail_fast says
 };
 
 /// Trains every run of `sweep`, except those that <logdir>/<name> already has as completed with the same

@@ -171,18 +171,18 @@ SweepEnvironment environment_with(MpiSession& session) {
 }
 
 // Trains the runs of `sweep` and prints their results, with a comparison of the devices if there are several.
-// Returns the exit code. `session`: the processes that train together with this one, which then trains in
-// this process; nullptr: it has workers.
-int train_sweep(const Sweep& sweep, const RunnerOptions& options, MpiSession* session) {
+// `session`: the processes that train together with this one, which then trains in this process; nullptr: it
+// has workers.
+SweepOutcome train_sweep(const Sweep& sweep, const RunnerOptions& options, MpiSession* session) {
   const auto begin = std::chrono::steady_clock::now();
-  const SweepOutcome outcome =
+  SweepOutcome outcome =
       run_sweep(sweep, options, session != nullptr ? environment_with(*session) : environment_with_workers());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const std::string prediction = compare_with_prediction(
       outcome.directory, outcome.runs, runs_at_once(options.jobs, sweep.runs.size()), seconds.count());
   if (!prediction.empty() && !options.quiet && !options.json) std::cerr << prediction << std::endl;
   if (!options.json) print_device_comparison(outcome);
-  return outcome.exit_code;
+  return outcome;
 }
 
 // A task of a cluster trains the runs that it was submitted for.
@@ -193,9 +193,9 @@ int train_as_task(const Sweep& sweep, RunOptions& options, MpiSession* session) 
       return names.contains(run.name);
     };
   }
-  const int code = train_sweep(sweep, options.runner, session);
+  const SweepOutcome outcome = train_sweep(sweep, options.runner, session);
   SlurmClient client;
-  return end_slurm_task(code, options.runner.logdir / sweep.name, options.runner.fail_fast, client);
+  return end_slurm_task(outcome.exit_code, outcome.directory, outcome.failed_fast, client);
 }
 
 int print_dry_run(const RunOptions& options) {
@@ -234,7 +234,7 @@ int run(RunOptions& options, const std::vector<std::string>& typed, MpiSession* 
   if (const auto reason = unknown_ranks_reason(); reason && !options.runner.join) throw ConfigError(*reason);
   SlurmClient client;
   if (!options.runner.fresh) check_no_live_tasks(options.runner.logdir / sweep.name, client);
-  return train_sweep(sweep, options.runner, session);
+  return train_sweep(sweep, options.runner, session).exit_code;
 }
 
 CommandAction add_run(CLI::App& app, MpiSession* session, bool wants_directory) {

@@ -77,7 +77,13 @@ TEST_F(RunSweep, EndsWithFailFastAtARunThatFailsForWantOfItsDevice) {
   options.strict = options.fail_fast = true;
   Sweep sweep = small_sweep();
   sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
-  EXPECT_THAT(statuses(run(sweep)), ElementsAre("failed", "pending"));
+  const SweepOutcome outcome = run(sweep);
+  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "pending"));
+  EXPECT_TRUE(outcome.failed_fast);
+  options.retry_failed = false;
+  const SweepOutcome again = run(sweep);
+  EXPECT_THAT(statuses(again), ElementsAre("failed", "completed"));
+  EXPECT_FALSE(again.failed_fast) << "it has failed before";
 }
 
 TEST_F(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhyOrFailsItWhenStrict) {
