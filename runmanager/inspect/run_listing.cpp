@@ -131,6 +131,10 @@ RecordedSweep read_current_sweep(const fs::path& directory, bool is_held) {
   return sweep;
 }
 
+RecordedSweep read_current_sweep(const fs::path& directory) {
+  return read_current_sweep(directory, SweepDirectory::is_held(directory));
+}
+
 RunRecord read_current_run(const fs::path& run_directory) {
   const fs::path sweep = fs::absolute(run_directory) / "..";
   const bool is_held = SweepDirectory::is_held(sweep);

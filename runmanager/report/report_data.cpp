@@ -14,7 +14,6 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
-#include "runmanager/records/sweep_directory.h"
 
 namespace sweep {
 namespace {
@@ -36,7 +35,7 @@ void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
 }
 
 RecordedSweep current_sweep(const fs::path& directory) {
-  RecordedSweep sweep = read_current_sweep(directory, SweepDirectory::is_held(directory));
+  RecordedSweep sweep = read_current_sweep(directory);
   for (RunRecord& run : sweep.runs) add_checkpoint_epochs(directory, run);
   return sweep;
 }

@@ -1,5 +1,6 @@
 // The program's `fsck` and `export`: output, files and exit codes.
 
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
 #include "tbwriter/event_files.h"
 #include "tbwriter/summary_writer.h"
@@ -139,6 +140,18 @@ TEST_F(OwnRuns, AreCompared) {
   EXPECT_THAT(run({"compare", "mine", "theirs"}, 2).err, HasSubstr("theirs: is not there"));
   for (const char* command : {"compare", "report"})
     EXPECT_THAT(run({command, "mine", "./mine/"}, 2).err, HasSubstr("./mine/: is given twice")) << command;
+}
+
+// Its record still says that it is running.
+TEST_F(OwnRuns, ARunOfAKilledSweepIsInterruptedWhereverItIsShown) {
+  RunRecord killed;
+  killed.name = "killed";
+  killed.status = RunStatus::kRunning;
+  fs::create_directory(path("mine/killed"));
+  write_file_atomically(path("mine/killed/run.json"), run_record_text(killed));
+  write_file_atomically(path("mine/sweep.json"), R"({"runs": ["lr=0.5", "lr=0.25", "killed"]})");
+  EXPECT_THAT(run({"show", "mine"}).out, HasSubstr("  interrupted  "));
+  EXPECT_THAT(run({"compare", "mine"}).out, HasSubstr("left out: mine/killed: interrupted\n"));
 }
 
 TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {

@@ -21,7 +21,7 @@ struct CompareOptions {
 std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
   std::vector<SourceRun> runs;
   for (const fs::path& directory : directories) {
-    std::ranges::move(source_runs(directory, read_sweep(directory).runs), std::back_inserter(runs));
+    std::ranges::move(source_runs(directory, read_current_sweep(directory).runs), std::back_inserter(runs));
   }
   return runs;
 }

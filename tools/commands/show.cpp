@@ -18,7 +18,6 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/results_table.h"
 #include "tools/output.h"
 
@@ -169,7 +168,7 @@ std::string other_runs_text(const fs::path& directory, const nlohmann::ordered_j
 }
 
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
-  RecordedSweep sweep = read_current_sweep(directory, SweepDirectory::is_held(directory));
+  RecordedSweep sweep = read_current_sweep(directory);
   std::vector<RunRecord>& runs = sweep.runs;
   const Goals goals = goals_of(sweep);
   if (options.effects) return print_effects(runs, goals, is_search(sweep.file), options);
