@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +23,8 @@ constexpr std::size_t kMaxPairs = 24, kMaxTimedRuns = 40;
 
 std::string settings_text(const Settings& settings) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
+  for (const auto& [key, value] : settings)
+    if (!value.empty()) parts.push_back(fmt::format("{}={}", key, value));  // It may depend on another.
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -166,8 +170,10 @@ void add_comparison(const ReportData& data, Charts& charts) {
 
 void add_times(const ReportData& data, Charts& charts) {
   std::vector<std::size_t> runs;
+  const auto has_time = [](const EpochRecord& epoch) { return epoch[kEpochSeconds].has_value(); };
   for (std::size_t run = 0; run < data.runs.size(); ++run) {
-    if (data.records[run].run_seconds && !data.records[run].epochs.empty()) runs.push_back(run);
+    const RunRecord& record = data.records[run];
+    if (record.run_seconds && std::ranges::any_of(record.epochs, has_time)) runs.push_back(run);
   }
   if (runs.empty()) return;
   if (runs.size() > kMaxTimedRuns) {
@@ -177,14 +183,13 @@ void add_times(const ReportData& data, Charts& charts) {
                                          runs.size() - kMaxTimedRuns));
     runs.resize(kMaxTimedRuns);
   }
-  const auto sum_of = [&](std::size_t run, const char* key) {
+  const auto sum_of = [&](std::size_t run, std::string_view key) {
     double sum = 0;
     for (const EpochRecord& epoch : data.records[run].epochs) sum += epoch[key].value_or(0);
     return sum;
   };
-  const bool any_communication =
-      std::ranges::any_of(runs, [&](std::size_t run) { return sum_of(run, "communication_seconds") > 0; });
   ChartTable table{{"run", "label", "total", "part", "seconds", "text", "order"}};
+  std::set<std::string_view> known = {};  // the parts that any run has
   for (const std::size_t run : runs) {
     const RunRecord& record = data.records[run];
     const double total = *record.run_seconds, setup = record.setup_seconds.value_or(0);
@@ -194,19 +199,29 @@ void add_times(const ReportData& data, Charts& charts) {
     constexpr std::size_t kFewestOfMany = 500;
     const EpochRecord& last = record.epochs.back();
     const bool is_part = record.epochs.size() >= kFewestOfMany && last["step"];
-    const double sum = sum_of(run, "epoch_seconds"),
+    const double sum = sum_of(run, kEpochSeconds),
                  training = is_part ? last["run_seconds"].value_or(sum) : sum;
-    std::vector<std::pair<const char*, double>> parts = {
-        {"computing", std::max(0.0, training - data_wait - communication)},
+    // What a program does is not known, only when it reports.
+    const bool is_program = record.config.contains("command");
+    const std::pair<const char*, double> parts[] = {
+        {is_program ? "until the last report" : "computing",
+         std::max(0.0, training - data_wait - communication)},
         {"waiting for data", data_wait},
+        {"waiting for other devices", communication},
         {"set-up", setup},
         {"logging", record.logging_seconds},
-        {"validation and rest", std::max(0.0, total - setup - training - record.logging_seconds)}};
-    if (any_communication) parts.insert(parts.begin() + 2, {"waiting for other devices", communication});
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      table.rows.push_back({run, run_label(data, run, true), human_seconds(total), parts[i].first,
-                            parts[i].second, human_seconds(parts[i].second), i});
+        {is_program ? "after the last report" : "validation and rest",
+         std::max(0.0, total - setup - training - record.logging_seconds)}};
+    for (std::size_t i = 0; i < std::size(parts); ++i) {
+      const auto& [part, seconds] = parts[i];
+      if (i == 0 || seconds > 0) known.insert(part);
+      table.rows.push_back(
+          {run, run_label(data, run, true), human_seconds(total), part, seconds, human_seconds(seconds), i});
+    }
   }
+  std::erase_if(table.rows, [&known](const auto& row) {
+    return !known.contains(row[3].template get_ref<const std::string&>());
+  });
   add_chart(charts, "times", "where the time of each run went",
             {{"run", "label"}, {"part", "part"}, {"time", "text"}, {"of", "total"}});
   charts.tables["parts"] = std::move(table);

@@ -101,8 +101,8 @@ void add_effects(const ReportData& data, Charts& charts);
 /// Both sides of the first pairs of Comparison.
 void add_comparison(const ReportData& data, Charts& charts);
 
-/// Where the time of the longest runs went. The parts add up to the whole run; waiting for other devices is
-/// one if any run did.
+/// Where the time of the longest runs that tell the times of their epochs went. The parts, those that any run
+/// has, add up to the whole run.
 void add_times(const ReportData& data, Charts& charts);
 
 }  // namespace sweep

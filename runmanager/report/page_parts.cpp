@@ -141,7 +141,7 @@ std::string best_command(const ReportData& data) {
   // Settings of a population's last epochs alone are another training.
   if (is_member(run.config)) return "";
   std::vector<std::string> words = {"sweep", (data.directories[0] / kSweepFile).string()};
-  const bool is_program = run.config.is_object() && run.config.contains("command");
+  const bool is_program = run.config.contains("command");
   Json point = Json::object();
   for (const auto& [key, value] : run.params) {
     if (key == kRepeatKey) continue;
@@ -293,8 +293,11 @@ RunsTable runs_table(const ReportData& data) {
   const std::vector<std::string> keys = differing_keys(data.runs, [](const SourceRun& run) {
     return run.record.status != RunStatus::kPending || !run.record.epochs.empty();
   });
+  const std::vector<const Metric*> metrics = shown_metrics(data);
+  std::vector<std::string> others = {"status", "continues", "epochs"};
+  for (const Metric* metric : metrics) others.emplace_back(metric->name);
   for (const std::string& key : keys)
-    add(key, "setting", [&](const RunRecord&, std::size_t run) {
+    add(param_title(key, others), "setting", [&](const RunRecord&, std::size_t run) {
       const std::string text = setting_text(data.runs[run], key);
       return text.empty() ? Json() : Json(text);
     });
@@ -310,7 +313,7 @@ RunsTable runs_table(const ReportData& data) {
     const std::size_t epochs = run.epochs.size();
     return epochs == 0 ? Json() : Json::array({epochs, std::to_string(epochs)});
   });
-  for (const Metric* metric : shown_metrics(data))
+  for (const Metric* metric : metrics)
     add(metric->name, "number", [&](const RunRecord& run, std::size_t) {
       const std::optional<double> value = run_metric(run, *metric);
       return value ? Json::array({chart_number(value), metric_text(*metric, value)}) : Json();

@@ -196,6 +196,18 @@ TEST(TimesChart, HasPartsThatAddUpToTheWholeRun) {
   EXPECT_EQ(shown.column("parts", "seconds")[0], 1.5);
 }
 
+TEST(TimesChart, HasOtherWordsForProgramsAndNoPartThatNoRunHas) {
+  SourceRun program = timed(8), imported = timed(8);
+  program.record.config = {{"command", {"train"}}};
+  program.record.setup_seconds.reset();
+  program.record.logging_seconds = 0;
+  for (EpochRecord& epoch : program.record.epochs) epoch.set("data_wait_seconds", std::nullopt);
+  for (EpochRecord& epoch : imported.record.epochs) epoch.set("epoch_seconds", std::nullopt);
+  const Shown shown({program, imported});
+  EXPECT_THAT(shown.column("parts", "part"), ElementsAre("until the last report", "after the last report"));
+  EXPECT_THAT(shown.column("parts", "seconds"), ElementsAre(4.0, 4.0));
+}
+
 TEST(TimesChart, CountsStepsThatAreLeftOutOfTheRecord) {
   SourceRun run = timed(8);
   run.record.setup_seconds.reset();
@@ -204,9 +216,9 @@ TEST(TimesChart, CountsStepsThatAreLeftOutOfTheRecord) {
     run.record.epochs.back().set("run_seconds", 7);
     return Shown({run}).column("parts", "seconds");
   };
-  EXPECT_THAT(end_at(1), ElementsAre(3.0, 1.0, 0.0, 0.25, 3.75)) << "it only counts from 0";
+  EXPECT_THAT(end_at(1), ElementsAre(3.0, 1.0, 0.25, 3.75)) << "it only counts from 0";
   for (int epoch = 3; epoch <= 500; ++epoch) run.record.epochs.emplace_back(epoch);
-  EXPECT_THAT(end_at(1000), ElementsAre(6.0, 1.0, 0.0, 0.25, 0.75));
+  EXPECT_THAT(end_at(1000), ElementsAre(6.0, 1.0, 0.25, 0.75));
 }
 
 TEST(TimesChart, HasTheLongestOfManyRunsThatHaveEnded) {

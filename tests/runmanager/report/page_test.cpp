@@ -198,6 +198,13 @@ TEST(RunsTable, HasTheSettingsInWhichOnlyRunsWithoutResultsDiffer) {
   EXPECT_EQ(table.cells.rows[1].front(), "cuda");
 }
 
+TEST(RunsTable, CallsASettingApartFromAColumnWithItsName) {
+  const RunsTable table = runs_table(report_data_of(
+      {graded({{"epochs", std::int64_t{2}}}, 0.5), graded({{"epochs", std::int64_t{3}}}, 0.5)}));
+  EXPECT_EQ(table.columns.rows[0][0], "param.epochs");
+  EXPECT_EQ(table.columns.rows[2][0], "epochs");
+}
+
 TEST(ProvenanceRows, TellWhichFilesAndCommitAProgramRan) {
   SourceRun run = graded({{"lr", 0.1}}, 0.5);
   run.record.provenance = {{"program", "sweep"},
