@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/text.h"
 #include "runmanager/answers/statistics.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/report/charts.h"
@@ -121,6 +122,11 @@ void add_effects(const ReportData& data, Charts& charts) {
              {"to", "high", share}},
             {{"metric", fmt::format("Mean {}", metric.name)}, {"axisFormat", axis_format(metric)}});
   charts.tables["levels"] = std::move(levels);
+  if (const std::size_t left_out = data.effects->left_out.size(); left_out > 0)
+    charts.remarks.push_back(
+        fmt::format("Effects count {} of each combination, as many as all have; {} left out.",
+                    counted(data.effects->repeats, "repeat"),
+                    left_out == 1 ? "1 run is" : fmt::format("{} runs are", left_out)));
 
   const std::vector<const Effect*> pairs = sorted_effects(data, 2);
   const bool tested = std::ranges::any_of(pairs, [](const Effect* effect) { return effect->p.has_value(); });

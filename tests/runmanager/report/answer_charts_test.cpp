@@ -120,6 +120,18 @@ TEST(EffectsChart, IsMissingIfTheGridHasGaps) {
   EXPECT_THAT(shown.data.no_effects, HasSubstr("combinations"));
 }
 
+TEST(EffectsChart, SaysThatRepeatsWhichOthersLackAreLeftOut) {
+  Runs runs;
+  for (const auto& [lr, repeat] : {std::pair(0.1, 0), {0.2, 0}, {0.2, 1}, {0.2, 2}})
+    runs.push_back(graded({{"lr", lr}, {"repeat", std::int64_t{repeat}}}, lr + 0.1 * repeat));
+  EXPECT_THAT(
+      Shown(runs).charts.remarks,
+      Contains("Effects count 1 repeat of each combination, as many as all have; 2 runs are left out."));
+  EXPECT_EQ(Shown(runs).column("levels", "mean")[2], 0.2) << "not the mean of all three";
+  runs.resize(2);
+  EXPECT_THAT(Shown(runs).charts.remarks, IsEmpty());
+}
+
 TEST(EffectsChart, HasNoColumnOfChanceWithoutATest) {
   EXPECT_THAT(Shown(grid({0.5, 0.6, 0.9, 0.5})).table("interactions").columns,
               ElementsAre("settings together", "share"));
