@@ -7,7 +7,18 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "pack_check: $*"; exit 1; }
 
-"$source/tools/pack" --built "$build" "$work/carried.tar.xz" 2>"$work/said" || fail "tools/pack: $(<"$work/said")"
+# A build without the benchmark is refused. If this one has none, sweep takes its place for what follows.
+mkdir "$work/build"
+ln -s "$build"/* "$work/build"
+rm "$work/build/tests"
+mkdir "$work/build/tests"
+ln -s "$build"/tests/* "$work/build/tests"
+rm -f "$work/build/tests/engine_benchmark"
+! "$source/tools/pack" --built "$work/build" "$work/carried.tar.xz" 2>"$work/said" || fail "a build without the benchmark is packed"
+grep -q 'the benchmark is not built: ninja -C ' "$work/said" || fail "without the benchmark: $(<"$work/said")"
+built=$build
+[ -e "$build/tests/engine_benchmark" ] || { built=$work/build && cp "$build/bin/sweep" "$built/tests/engine_benchmark"; }
+"$source/tools/pack" --built "$built" "$work/carried.tar.xz" 2>"$work/said" || fail "tools/pack: $(<"$work/said")"
 # What a compiler as old as GCC 12 makes has to run on the systems of that time: RHEL 9, Ubuntu 22.04.
 newest=$(grep -oE 'GLIBC_[0-9.]+ and GLIBCXX_[0-9.]+' "$work/said") || fail "tools/pack does not say what it needs: $(<"$work/said")"
 [[ $(g++ -dumpversion) -gt 12 ]] || [ "$(printf '%s\n' "$newest" 'GLIBC_2.34 and GLIBCXX_3.4.29' | sort -V | tail -n 1)" = 'GLIBC_2.34 and GLIBCXX_3.4.29' ] ||
@@ -16,6 +27,7 @@ newest=$(grep -oE 'GLIBC_[0-9.]+ and GLIBCXX_[0-9.]+' "$work/said") || fail "too
 mkdir "$work/elsewhere"
 tar -C "$work/elsewhere" -xJf "$work/carried.tar.xz"
 here=$work/elsewhere/sweep-carried
+[ -x "$here/build/tests/engine_benchmark" ] || fail "the benchmark does not come along"
 
 for program in "$here"/build/bin/* "$here"/build/tests/*; do
   libraries=$(env -i ldd "$program" | awk '$2 == "=>" { print $3 }')
