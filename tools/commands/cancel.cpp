@@ -18,6 +18,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/slurm/slurm_jobs.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -77,11 +78,10 @@ std::string end_all(const fs::path& directory) {
 int cancel(const fs::path& directory) {
   require_directory(directory, "the directory of a sweep");
   const std::string ended = end_all(directory);
-  std::size_t finished = 0, runs = 0;
-  for (const RunRecord& run : list_runs(directory)) {
-    ++runs;
-    finished += has_ended(run.status) ? 1 : 0;
-  }
+  const RecordedSweep sweep = has_runs(directory) ? read_sweep(directory) : RecordedSweep();
+  const std::size_t runs = std::max(sweep.runs.size(), trials_to_come(sweep.file));
+  const auto finished = static_cast<std::size_t>(
+      std::ranges::count_if(sweep.runs, [](const RunRecord& run) { return has_ended(run.status); }));
   std::cout << ended << fmt::format("; {} of {} runs are finished.\n", finished, runs);
   if (finished < runs)
     std::cout << "To go on: " << shell_command({typed_program(), "resume"}, directory) << "\n";

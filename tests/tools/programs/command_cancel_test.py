@@ -17,7 +17,7 @@ from processes import until
 
 class CancelTest(ProgramRuns):
     def test_cancel_ends_a_sweep_of_this_machine(self):
-        self.assertIn("no sweep works on it", self.sweep("cancel", "runs/s", code=2).stderr)
+        self.assertIn("runs/s: is not there", self.sweep("cancel", "runs/s", code=2).stderr)
         process = self.start("x=1,2", "--name", "s", "--", "sh", "-c", "touch $SWEEP_RUN_DIR/on; test {x} = 1 || sleep 100")
         until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
         done = self.sweep("cancel", "runs/s")
@@ -41,6 +41,13 @@ class CancelTest(ProgramRuns):
         until(lambda: (self.folder / "runs/s/x=2/on").exists(), 60, "the second run")
         self.assertRegex(self.sweep("cancel", "runs/s").stdout, r"^Process \d+, \d+ ended; 0 of 2 runs")
         self.assertEqual((first.wait(30), second.wait(30)), (143, 143))
+
+    def test_cancel_counts_the_trials_that_a_search_has_not_added_yet(self):
+        process = self.start('x={"uniform": [0, 1]}', "search.method=tpe", "search.trials=9", "metrics.loss=loss=(.*)", "--name", "s", "--",
+                             "sh", "-c", "touch $SWEEP_RUN_DIR/on; sleep 100")
+        until(lambda: list(self.folder.glob("runs/s/*/on")), 60, "the first trial")
+        self.assertIn(" ended; 0 of 9 runs are finished.\n", self.sweep("cancel", "runs/s").stdout)
+        self.assertEqual(process.wait(30), 143)
 
     def test_cancel_finds_the_process_where_files_have_another_device_than_their_file_system(self):
         layers = [tempfile.mkdtemp(dir=folder) for folder in ("/dev/shm", self.folder)]
