@@ -236,7 +236,7 @@ build() {
   jobs=$(build_jobs)
   shift
   if [ ! -e "$build/.ninja_log" ]; then
-    steps=$(ninja -C "$build" -n "$@" 2>/dev/null | sed -n 's|^\[1/\([0-9]*\)\].*|\1|p')
+    steps=$(ninja -C "$build" -n "$@" 2>/dev/null | sed -n 's|^\[1/\([0-9]*\)\].*|\1|p') || true
     first=" for the first time: ${steps:-0} steps, about $(build_minutes "${steps:-0}")"
   fi
   ninja -C "$build" -j "$jobs" "$@" >"$log" 2>&1 </dev/null &
@@ -255,7 +255,7 @@ build() {
   wait "$ninja" || status=$?
   trap - INT TERM
   if [ $status != 0 ]; then
-    grep -v '^\[' "$log" | head -n 60 >&2
+    awk '!/^\[/ && ++shown <= 60' "$log" >&2
     give_up "the build failed; all of its output is in $log"
   fi
 }

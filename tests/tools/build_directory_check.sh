@@ -36,11 +36,15 @@ message=$(build "$folder/build" a b 2>&1)
 message=$(build "$folder/build" a b 2>&1)
 [ -z "$message" ] || fail "of a build with nothing to do it says: $message"
 
-# A build that fails is not a wrong command line, which is 2.
-printf '%s\n' 'rule fail' '  command = false' 'build c: fail' >"$folder/build/build.ninja"
-status=0
-message=$(build "$folder/build" c 2>&1) || status=$?
-[[ $status = 1 && $message == *"the build failed; all of its output"* ]] || fail "of a build that fails: $status, $message"
+# A build that fails is not a wrong command line, which is 2. However long its messages are, the last says where all of them are.
+printf '%s\n' 'rule fail' '  command = seq $count; false' 'build c: fail' '  count = 1' 'build d: fail' '  count = 99999' >"$folder/build/build.ninja"
+for target in c d none; do
+  rm -f "$folder/build/.ninja_log"  # a first build
+  status=0
+  # In a script of its own, where each step that fails is the end.
+  message=$(bash -euo pipefail -c '. "$1/tools/common.sh" && build "$2" "$3"' bash "$sources" "$folder/build" $target 2>&1) || status=$?
+  [[ $status = 1 && $message == *"the build failed; all of its output"* ]] || fail "of a build that fails: $status, $message"
+done
 
 # The revision is that of these sources, not of a repository around them.
 git -C "$folder" init -q
