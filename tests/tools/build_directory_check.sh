@@ -83,6 +83,8 @@ pack --built /dev packed.tar.xz|--built: got "/dev", want a directory
 pack --built|--built needs a directory
 test --cuda --minutes|--minutes needs a number
 test --minutes 08|go with --cuda
+test -R a --quik|ctest has no option --quik
+test --cuda --bnech|GoogleTest has no option --bnech
 bench --rounds 3 --writer|--writer has to come first
 format --check core|only names the files
 END
