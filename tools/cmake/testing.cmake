@@ -46,7 +46,11 @@ endfunction()
 function(sweep_set_up_test_target target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "LIBRARIES")
   sweep_compile_quickly(${target})
-  # Line numbers of tests take the compiler a tenth of its time; a debugger wants the preset dev.
+  # -Og takes the compiler a fifth less time than -O1, but makes reading of records by runmanager slower by half. Line numbers of
+  # tests take a tenth of its time; a debugger wants the preset dev.
+  if(NOT SWEEP_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-Og>)
+  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)
   if(SWEEP_SANITIZE MATCHES "fuzzer")  # Fuzzers watch the libraries; to watch tests takes the compiler half as long again.
     target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
