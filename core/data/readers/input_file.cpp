@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPackedPieceBytes = 256 * 1024;
 // Pictures shrink to a third or a tenth; what expands more than this is refused unless it is harmless.
 constexpr std::uint64_t kHarmlessBytes = 16 << 20, kMaxExpansion = 100;
-// No deflate stream expands more than this (zlib's technical notes: 1032:1).
-constexpr std::uint64_t kDeflateExpansion = 1032;
 
 std::size_t read_from(const FileDescriptor& file, std::span<std::uint8_t> out, const std::string& name) {
   return read_next(file.get(), std::as_writable_bytes(out), name);

@@ -66,6 +66,9 @@ const std::filesystem::path& only_path(std::span<const std::filesystem::path> pa
 /// usable_memory(). `name` stands for the source in the message.
 void check_memory(std::uint64_t count, const Shape& shape, std::size_t value_bytes, const std::string& name);
 
+/// No deflate stream expands more than this (zlib's technical notes: 1032:1).
+inline constexpr std::uint64_t kDeflateExpansion = 1032;
+
 /// Throws DataError, which begins with `name`, for a decompression bomb: more than 16 MiB of content that is
 /// stored in less than a hundredth of its bytes.
 void refuse_bomb(const std::string& name, std::uint64_t content_bytes, std::uint64_t stored_bytes);

@@ -10,8 +10,6 @@
 namespace sweep {
 namespace {
 
-// No deflate stream expands more than this (zlib's technical notes: 1032:1).
-constexpr std::uint64_t kLargestExpansion = 1032;
 // Limit for text, profiles and EXIF data, decompressed.
 constexpr std::size_t kMaxChunkBytes = 16 << 20;
 
@@ -38,7 +36,7 @@ StoredImage decode_png(const EncodedImage& file) {
   check(spng_get_ihdr(context.get(), &header), file);
   file.check_size(header.height, header.width);
   if (std::uint64_t{header.height} * header.width * header.bit_depth / 8 >
-      kLargestExpansion * std::uint64_t{file.bytes.size()}) {
+      kDeflateExpansion * std::uint64_t{file.bytes.size()}) {
     refuse(file.name, "is too short for an image of {} x {} pixels", header.width, header.height);
   }
   const bool gray = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE && header.bit_depth <= 8;
