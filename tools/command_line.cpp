@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/suggest.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/sweepfile/key_path.h"

@@ -52,4 +52,19 @@ std::string printable_line(std::string_view text) {
   return substituted(printable(text), {{'\n', "\\n"}, {'\t', "\\t"}});
 }
 
+std::string shown_text(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (i >= most && (byte & 0xC0u) != 0x80u) return shown + "…";
+    if (byte < 0x20 || byte == 0x7F) {
+      shown += "\\u";
+      append_hexadecimal(shown, byte, 4);
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
+}
+
 }  // namespace sweep

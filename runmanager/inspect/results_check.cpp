@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"

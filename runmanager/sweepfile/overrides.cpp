@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/utf8.h"
 #include "runmanager/sweepfile/space.h"
 #include "runmanager/sweepfile/sweep_file.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/suggest.h"
 #include "core/network/arguments.h"
 
@@ -49,19 +50,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kSynonym
 }  // namespace
 
 std::string joined(const KeyPath& path) { return fmt::format("{}", fmt::join(path, ".")); }
-
-std::string shown_text(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (i >= most && (byte & 0xC0u) != 0x80u) return shown + "…";  // Never cut inside a character.
-    if (byte < 0x20 || byte == 0x7F)
-      shown += fmt::format("\\u{:04x}", byte);
-    else
-      shown += text[i];
-  }
-  return shown;
-}
 
 std::size_t JsonPlace::offset() const {
   if (!has_lines()) return 0;

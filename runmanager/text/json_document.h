@@ -138,9 +138,6 @@ bool same_value(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b
 /// escaped.
 std::string describe(const JsonView& value);
 
-/// `text` with control characters escaped, cut after `most` bytes.
-std::string shown_text(std::string_view text, std::size_t most);
-
 /// The string in quotes as describe() shows it.
 std::string in_quotes(std::string_view text);
 

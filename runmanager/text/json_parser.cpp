@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/suggest.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"

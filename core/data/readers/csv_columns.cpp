@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/data/readers/input_file.h"
@@ -107,9 +108,7 @@ bool is_missing(std::string_view field) {
 }
 
 // `field` in quotes for a message; a long one is cut.
-std::string shown_field(std::string_view field) {
-  return fmt::format("\"{}{}\"", field.substr(0, kMaxShown), field.size() <= kMaxShown ? "" : "…");
-}
+std::string shown_field(std::string_view field) { return quoted_name(shown_text(field, kMaxShown)); }
 
 }  // namespace
 

@@ -282,8 +282,7 @@ void MetricSources::poll_file(const Use& use) {
     } catch (const DataError& error) {
       if (!line.empty())
         problems_.try_emplace("a line of metrics.jsonl does not count",
-                              fmt::format("{}: {}{}", error.what(), printable(line.substr(0, kShown)),
-                                          line.size() > kShown ? "…" : ""));
+                              fmt::format("{}: {}", error.what(), printable(shown_text(line, kShown))));
       return;
     }
     report.wall_time = before + seconds * std::min(1.0, read / bytes);
