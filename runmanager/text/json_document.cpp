@@ -184,7 +184,7 @@ static std::string written_number(const JsonView& value) {
     text = place.source->text.substr(place.offset());
     text.resize(std::min(text.find_first_not_of("+-.0123456789eE"), text.size()));
   }
-  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "…";
+  return shown_text(text, kMaxShown);
 }
 
 std::string describe(const JsonView& value) {

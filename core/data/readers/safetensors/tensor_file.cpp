@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "core/json/json_text.h"
 
 namespace sweep {
@@ -22,8 +23,7 @@ using Json = nlohmann::ordered_json;
 
 std::string shown(const Json& json) {
   constexpr std::size_t kLongest = 80;
-  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "…";
+  return shown_text(json.dump(-1, ' ', true, Json::error_handler_t::replace), kLongest);
 }
 
 // How messages name a tensor.
