@@ -168,10 +168,14 @@ NamedArray read_array(const ByteSource& source, const ArrayLayout& layout) {
            "compressed data may expand to 100 times its size",
            to_string(layout.shape), type.bytes);
   }
-  const auto per_sample = count / static_cast<std::uint64_t>(layout.shape.front());
+  const auto samples = static_cast<std::uint64_t>(layout.shape.front()), per_sample = count / samples;
   const bool bytes = layout.type == TensorType::kU8;
   const bool integers = type.to_integers != nullptr && !bytes && per_sample == 1;
-  check_memory(1, layout.shape, bytes ? 1 : integers ? 8 : 4, source.name);
+  check_memory(samples, {layout.shape.begin() + 1, layout.shape.end()},
+               bytes      ? 1
+               : integers ? 8
+                          : 4,
+               source.name);
   NamedArray array{.name = {}, .shape = layout.shape, .values = {}};
   if (bytes)
     array.values = read_values<std::uint8_t>(source, layout, count);

@@ -158,6 +158,11 @@ TEST(CheckMemory, RefusesWhatDoesNotFit) {
                 check_memory(kMany, {4, 4}, 4, "X");
               }),
               HasSubstr("need more than 2^64 bytes; at most "));
+  const ByteSource endless{{}, std::uint64_t{1} << 62, "X"};
+  EXPECT_THAT(message_of<DataError>([&] {
+                read_array(endless, {.type = TensorType::kF32, .shape = {std::int64_t{1} << 40, 4, 4}});
+              }),
+              HasSubstr("X: 1099511627776 samples of shape [4, 4] need 70368744177664 bytes; at most "));
 }
 
 }  // namespace sweep::data_sources_test
