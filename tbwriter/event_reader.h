@@ -59,7 +59,6 @@ class EventReader {
 struct FileCheck {
   std::uint64_t records = 0;  // complete records before the first damage
   std::uint64_t bytes = 0;    // of these records
-  std::uint64_t size = 0;     // of the file
   ReadEnd end = ReadEnd::kEnd;
 };
 
