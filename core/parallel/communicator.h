@@ -113,8 +113,8 @@ class Communicator {
 };
 
 /// The ends of a group of `size` >= 1 ranks that are threads of one process, in their order, each for one
-/// thread. `deadline`: in seconds, >
-/// 0, or infinite. `name`: what the ranks are called in messages, before their number: "cpu:" or "rank ".
+/// thread. `deadline`: in seconds, > 0, or infinite. `name`: what the ranks are called in messages, before
+/// their number: "cpu:" or "rank ".
 std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const std::string& name = "rank ",
                                                              double deadline = kCommunicatorDeadline);
 

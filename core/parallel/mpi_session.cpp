@@ -79,8 +79,7 @@ std::optional<std::string> unknown_ranks_reason() {
   return std::to_string(count) +
          " processes were started that do not know each other, and each would train all runs: want Open "
          "MPI's mpirun or srun --mpi=pmix, or --join to share the runs; with PMI_SIZE=1 "
-         "SLURM_STEP_NUM_TASKS=1 in "
-         "its environment a process trains alone";
+         "SLURM_STEP_NUM_TASKS=1 in its environment a process trains alone";
 }
 
 }  // namespace sweep
