@@ -38,6 +38,21 @@ Device device_of(const RunConfig& config) {
   return known_device(param_text(config.params, "device")).value_or(Device());
 }
 
+// Adds the files of a folder and of those in it, also of linked ones. `around`: the folders that it is in, to
+// which a link may lead back.
+void add_files(const fs::path& folder, std::set<fs::path>& around, std::set<std::string>& files) {
+  const auto [self, is_new] = around.insert(fs::canonical(folder));
+  if (!is_new) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    std::error_code ignored;
+    if (entry.is_directory(ignored))
+      add_files(entry.path(), around, files);
+    else if (entry.is_regular_file(ignored))
+      files.insert(entry.path().string());
+  }
+  around.erase(self);
+}
+
 // The digests of the files of patterns, each once, in the order of their names. Throws DataError for a
 // pattern without any, ReadError for what cannot be read.
 Json digests_of(const std::vector<std::string>& patterns) {
@@ -48,18 +63,18 @@ Json digests_of(const std::vector<std::string>& patterns) {
     if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) != 0)
       throw DataError(fmt::format("{}: no such file; \"inputs\" names it", pattern));
     for (const fs::path path : std::span(found.gl_pathv, found.gl_pathc)) {
-      std::error_code failed, ignored;
-      if (!fs::is_directory(path, failed)) {
+      std::error_code ignored;
+      if (!fs::is_directory(path, ignored)) {
         files.insert(path.string());
         continue;
       }
-      for (fs::recursive_directory_iterator it(path, failed), end; !failed && it != end;
-           it.increment(failed)) {
-        if (it->is_regular_file(ignored)) files.insert(it->path().string());
+      try {
+        std::set<fs::path> around;
+        add_files(path, around, files);
+      } catch (const fs::filesystem_error& error) {
+        throw ReadError(fmt::format("{}: cannot be read: {}; \"inputs\" names it", path.string(),
+                                    error.code().message()));
       }
-      if (failed)
-        throw ReadError(
-            fmt::format("{}: cannot be read: {}; \"inputs\" names it", path.string(), failed.message()));
     }
   }
   Json list = Json::array();

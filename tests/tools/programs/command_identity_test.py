@@ -52,6 +52,18 @@ class IdentityTest(ProgramRuns):
         self.assertIn("command", self.sweep(self.file(command=[*command, "more"], **keys), code=2).stderr)
         self.assertEqual((self.folder / "count").read_text(), "once\n" * 4)
 
+    def test_files_of_linked_folders_are_inputs_each_once(self):
+        for folder in ("inputs", "elsewhere"):
+            (self.folder / folder).mkdir()
+        (self.folder / "inputs/linked").symlink_to("../elsewhere")
+        (self.folder / "elsewhere/back").symlink_to("../inputs")
+        (self.folder / "elsewhere/part").write_text("1")
+        self.sweep(self.file(command=["true"], inputs=["inputs"]))
+        files = self.runs()["run"]["provenance"]["inputs"]
+        self.assertEqual([file["path"].rpartition("/inputs/")[2] for file in files], ["linked/part"])
+        (self.folder / "elsewhere/part").write_text("2")
+        self.assertIn("data", self.sweep("s.json", code=2).stderr)
+
     def test_kept_runs_of_another_directory_or_with_other_expressions_are_told(self):
         for folder in ("a", "b"):
             (self.folder / folder).mkdir()
