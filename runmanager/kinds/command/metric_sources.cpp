@@ -374,9 +374,10 @@ void MetricSources::start_over(const std::map<std::int64_t, EpochRecord>& kept) 
 
 void MetricSources::restore(int attempt, const std::map<std::int64_t, EpochRecord>& reported) {
   if (!is_replaced_) return;
+  std::error_code ignored;
+  const std::string written = fs::exists(path_, ignored) ? read_file(path_) : "";  // or removed since
   // What was lost comes first, as it did; and a beginning that no program writes tells if this is replaced.
-  write_file_atomically(path_, attempt_line(attempt) + report_lines(reported) + read_file(path_),
-                        Survives::kKill);
+  write_file_atomically(path_, attempt_line(attempt) + report_lines(reported) + written, Survives::kKill);
   poll_file([](const MetricReport&) {});
   is_replaced_ = false;
 }

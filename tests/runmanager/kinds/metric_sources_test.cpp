@@ -119,6 +119,11 @@ TEST(MetricFile, LosesNothingOfAProgramThatWritesItWithoutAppending) {
   EXPECT_EQ(metrics.problem(), "");
   metrics.sources.restore(1, reported);
   EXPECT_THAT(read_file(metrics.folder / kMetricsFile), HasSubstr("\"accuracy\":3"));
+  write_file_atomically(metrics.folder / kMetricsFile, "", Survives::kKill);
+  metrics.poll();
+  std::filesystem::remove(metrics.folder / kMetricsFile);
+  metrics.sources.restore(1, reported);
+  EXPECT_THAT(read_file(metrics.folder / kMetricsFile), HasSubstr("\"accuracy\":3"));
 }
 
 TEST(MetricFile, ReadsLinesOfThousandsOfMetrics) {
