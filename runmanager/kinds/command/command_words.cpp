@@ -62,8 +62,13 @@ std::optional<std::vector<std::string>> value_of(const CommandStart& start, cons
   return std::nullopt;
 }
 
-// "it'\\''s": within single quotes for /bin/sh, which does not have all that shell_command() makes.
-std::string escaped(std::string_view text) { return substituted(text, {{'\'', "'\\''"}}); }
+// A value as /bin/sh reads it, which does not have all that shell_command() makes. `quote`: that the text
+// itself has around it.
+std::string quoted(std::string_view value, char quote) {
+  if (quote == '"') return substituted(value, {{'"', "\\\""}, {'$', "\\$"}, {'`', "\\`"}, {'\\', "\\\\"}});
+  const char* const mark = quote == '\'' ? "" : "'";
+  return mark + substituted(value, {{'\'', "'\\''"}}) + mark;
+}
 
 bool is_name(std::string_view text) {
   const auto good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; };
@@ -118,21 +123,26 @@ std::optional<std::string> expanded(const std::string& word, const CommandStart&
   constexpr std::string_view kBetweenWords = " \t\n;&|()<>";
   std::string text;
   std::size_t begin = 0;  // of its last word
-  char quote = 0;         // that is open; 0: none
+  std::string open;       // quotes, and the parentheses and backquotes of commands, that are not closed
   bool is_escaped = false, drops_word = false;
   const auto end_word = [&] {
     if (std::exchange(drops_word, false)) text.resize(begin);
   };
   const auto add = [&](char c) {
-    const bool is_between = quote == 0 && !is_escaped && kBetweenWords.find(c) != std::string_view::npos;
+    const char around = open.empty() ? 0 : open.back();
+    const bool is_quoted = around == '\'' || around == '"', is_command = c == '(' && text.ends_with('$');
+    const bool is_between = !is_quoted && !is_escaped && open.find('"') == std::string::npos &&
+                            kBetweenWords.find(c) != std::string_view::npos;
     if (is_between) end_word();
     text += c;
     if (is_between) begin = text.size();
     if (std::exchange(is_escaped, false)) return;
-    if (c == '\\' && quote != '\'')
+    if (c == '\\' && around != '\'')
       is_escaped = true;
-    else if (c == quote || (quote == 0 && (c == '\'' || c == '"')))
-      quote = quote == 0 ? c : 0;
+    else if (c == (around == '(' ? ')' : around))
+      open.pop_back();
+    else if (around != '\'' && (c == '`' || (is_quoted ? is_command : c == '\'' || c == '"' || c == '(')))
+      open += c;
   };
   for_each_part(word, keys, [&](const std::string& before, const std::string& name) {
     if (for_shell) std::ranges::for_each(before, add);
@@ -141,10 +151,8 @@ std::optional<std::string> expanded(const std::string& word, const CommandStart&
     drops_word = drops_word || !value;
     const char* separator = "";
     for (const std::string& part : value.value_or(std::vector<std::string>())) {
-      // The text's own quotes may be around it.
-      const char* const mark = for_shell && quote != '\'' ? "'" : "";
-      text += fmt::format("{}{}{}{}", std::exchange(separator, " "), mark, for_shell ? escaped(part) : part,
-                          mark);
+      text += std::exchange(separator, " ");
+      text += for_shell ? quoted(part, open.empty() ? 0 : open.back()) : part;
     }
   });
   if (drops_word && !for_shell) return std::nullopt;

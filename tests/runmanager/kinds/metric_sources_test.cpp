@@ -279,13 +279,24 @@ TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
   EXPECT_EQ(words_of({"{flags}"}, {{"repeat", std::int64_t{1}}}, false, {{"repeat", 1}}), "--repeat=1");
 }
 
-TEST(CommandWords, AValueIsQuotedAlsoWithinSingleQuotesOfAShellsText) {
-  const std::string text = words_of({"printf %s/ '{tag}' {tag} 'a {tag}' '{lr}' 'python3 {flags}'"},
-                                    {{"tag", std::string("it's; false $x")}, {"lr", 0.5}}, true);
-  EXPECT_EQ(run_command({"/bin/sh", "-c", text}, [] { return true; }).out,
-            "it's; false $x/it's; false $x/a it's; false $x/0.5/"
-            "python3 --tag=it's; false $x --lr=0.5/")
-      << text;
+TEST(CommandWords, AValueIsQuotedAlsoWithinQuotesOfAShellsText) {
+  const std::string value = "it's; `false` \"$x\\";
+  const std::pair<const char*, std::string> words[] = {
+      {"'{tag}'", value},
+      {"{tag}", value},
+      {"'a {tag}'", "a " + value},
+      {"'{lr}'", "0.5"},
+      {"'python3 {flags}'", "python3 --tag=" + value + " --lr=0.5"},
+      {"\"{tag}/b\"", value + "/b"},
+      {"\"$(printf %s {tag})\"{tag}", value + value},
+      {"\"$( (printf '%s)' {tag}) ) {tag}\"", value + ") " + value},
+      {"\"`printf %s {lr}` {tag}\"", "0.5 " + value},
+      {"\"( {tag}\"", "( " + value}};
+  for (const auto& [word, wanted] : words) {
+    const std::string text =
+        words_of({std::string("printf %s ") + word}, {{"tag", value}, {"lr", 0.5}}, true);
+    EXPECT_EQ(run_command({"/bin/sh", "-c", text}, [] { return true; }).out, wanted) << text;
+  }
 }
 
 // Which GPUs programs see, and which of them each run has.
