@@ -22,10 +22,10 @@
 namespace sweep {
 namespace {
 
-// The same command. One with --fresh would make yet another directory, and what was read from standard input
-// is gone, but the directory has it.
+// The same command. But one with --fresh would make yet another directory, a task of a cluster trains only
+// its part, and what was read from standard input is gone: the directory has it.
 std::string resume_command(const SweepSummary& summary, const RunnerOptions& options) {
-  if (summary.sweep.file == kStandardInput || options.fresh)
+  if (summary.sweep.file == kStandardInput || options.fresh || options.takes)
     return shell_command({options.command.at(0), "resume"}, summary.directory);
   return shell_command(options.command);
 }

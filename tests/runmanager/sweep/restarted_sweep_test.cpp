@@ -244,6 +244,14 @@ TEST_F(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {
   EXPECT_THAT(terminal_output, HasSubstr("sweep resume " + outcome.directory.string() + "\n"));
 }
 
+TEST_F(RestartedSweep, ATaskOfAClusterSaysHowToGoOnWithAllRuns) {
+  options.takes = [](const RunConfig&) { return true; };
+  options.command = {"sweep", "resume", "runs/small", "--join", "--leave", "--list", "sweep-1"};
+  signal = SIGUSR2;
+  const SweepOutcome outcome = run(small_sweep());
+  EXPECT_THAT(terminal_output, HasSubstr("sweep resume " + outcome.directory.string() + "\n"));
+}
+
 TEST_F(FinishedSweep, StartsFromTheWeightsOfAFile) {
   run(starting_from_weights(2));
   const TensorFile file = read_safetensors(weights);
