@@ -75,7 +75,7 @@ inline constexpr const char* kProgramWord = "(program)";
 /// Names of the options of `command` that its help shows, in that order: "--epochs".
 std::vector<std::string> long_options(const CLI::App& command);
 
-// Those of a stopped sweep, 75, 130 and 143, come from SweepOutcome::exit_code.
+// Those of a stopped sweep, 75, 129, 130 and 143, come from SweepOutcome::exit_code.
 inline constexpr int kExitDone = 0;        // all runs done or skipped
 inline constexpr int kExitFailed = 1;      // a run failed, memory ran out, or any other error
 inline constexpr int kExitBadInput = 2;    // command line, sweep file or data

@@ -62,7 +62,7 @@ struct Layer {
 /// Immutable once built; may be shared between threads.
 class Network {
  public:
-  /// Infers every shape from `input`, the shape of one sample: [channels, height, width].
+  /// Infers every shape from `input`, the shape of one sample: [channels, height, width] or [features].
   /// Throws ShapeError, naming the layer, its input shape and what it needs, if shapes do not
   /// match; ConfigError for an unknown type, a wrong argument, a repeated layer name, or a
   /// sequential or residual without layers.

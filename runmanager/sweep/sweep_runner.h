@@ -56,7 +56,7 @@ struct SweepEnvironment {
       parallel_unavailable_reason;
   std::function<Device(std::string_view)> parse_device = sweep::parse_device;
   std::function<double()> clock = {};  // seconds, monotonic; empty: std::chrono::steady_clock
-  /// The signal that asks to stop, or 0; empty: the first of SIGINT, SIGTERM, SIGUSR1 and SIGUSR2.
+  /// The signal that asks to stop, or 0; empty: the first of SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2.
   std::function<int()> stop_requested;
   /// The worker program and its first arguments, see worker_main(): {"/proc/self/exe", "worker"}. Empty: runs
   /// are trained in this process, one after another, with make_engine, and a crash ends the sweep.
@@ -69,7 +69,7 @@ struct SweepEnvironment {
 struct SweepOutcome {
   std::vector<RunRecord> runs;      // in the order of the sweep
   std::filesystem::path directory;  // <logdir>/<name>
-  /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1 or SIGUSR2, 130 SIGINT, 143 SIGTERM.
+  /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1, SIGUSR2 or max_time, 128 + any other signal.
   int exit_code = 0;
   bool failed_fast = false;  // a run that failed in this start has ended it, as RunnerOptions::fail_fast says
 };

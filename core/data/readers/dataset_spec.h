@@ -93,7 +93,7 @@ enum class Normalization {
 
 /// A data set as the sweep file describes it.
 struct DatasetSpec {
-  std::string name{};  // "fashion-mnist", "mnist", "cifar10", or any name with a path
+  std::string name{};  // "fashion-mnist", "mnist", "cifar10", "cifar100", or any name with a path
   /// A folder, a file, or a glob(7) pattern of files; empty: load_dataset() searches for it.
   std::filesystem::path path{};
   std::string format{};  // a name of data_formats(); empty: recognised by content
