@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runmanager/plan/plan.h"
 #include "tools/output.h"
 
 namespace sweep {
@@ -16,12 +17,6 @@ struct Machine {
   std::vector<LibraryInfo> libraries = list_libraries();
   std::optional<std::string> cuda_reason = cuda_unavailable_reason();
 };
-
-std::string gibibytes(std::uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
-}
-
-Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
 
 Json null_if_empty(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
@@ -43,7 +38,7 @@ Json to_json(const Machine& machine) {
                                  {"path", null_if_empty(library.path)},
                                  {"problem", null_if_empty(library.problem)}});
   }
-  json["cuda_unavailable"] = or_null(machine.cuda_reason);
+  json["cuda_unavailable"] = null_if_empty(machine.cuda_reason.value_or(""));
   return json;
 }
 
@@ -51,7 +46,7 @@ void print_text(const Machine& machine) {
   for (const DeviceInfo& info : machine.devices) {
     const bool cpu = info.device.type == DeviceType::kCpu;
     std::cout << fmt::format(
-        "{:<7} {}, {}, {} {}{}, {}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
+        "{:<7} {}, {}, {} {}{}, {}\n", info.device.name(), info.description, bytes_text(info.memory_bytes),
         info.cores, cpu ? (info.cores == 1 ? "thread" : "threads") : "multiprocessors",
         info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability,
         info.software);
