@@ -95,6 +95,9 @@ TEST_F(Data, DescribesATableOfNumbers) {
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("t: csv in t.csv\nsamples [2] of float32"), HasSubstr("2 features: a, b\n"),
                     HasSubstr("  target  train        4     5    2.23607\n")));
+  EXPECT_EQ(run({"data", "t.csv", "--format", "csv"}).out,
+            "target,part,samples,mean,deviation\ntarget,train,4,5,2.23606797749979\n")
+      << "all digits, as JSON has them";
   run({"data", "t.csv", "lr=1"}, 2);
   run({"data", "nowhere.csv"}, 2);
 }

@@ -56,9 +56,10 @@ bool is_there_already(const KnownDataset& known, const fs::path& place) {
   }
 }
 
+const char* sample_type(const Dataset& dataset) { return dataset.bytes ? "uint8" : "float32"; }
+
 std::string sample_text(const Dataset& dataset) {
-  return fmt::format("[{}] of {}", fmt::join(dataset.shape, ", "),
-                     dataset.train.set->samples.index() == 0 ? "uint8" : "float32");
+  return fmt::format("[{}] of {}", fmt::join(dataset.shape, ", "), sample_type(dataset));
 }
 
 // Downloads the known data set `name` into the user's cache, unless it is there, and says so on `out`.
@@ -100,7 +101,7 @@ Json to_json(const Dataset& dataset, const Json& settings) {
                {"source", dataset.source.string()},
                {"format", dataset.format},
                {"shape", dataset.shape},
-               {"type", dataset.train.set->samples.index() == 0 ? "uint8" : "float32"},
+               {"type", sample_type(dataset)},
                {"memory_bytes", memory_bytes(dataset)},
                {"parts", dataset_balance(dataset)},
                {"dataset", settings}};
@@ -129,21 +130,23 @@ TextTable classes_table(const Dataset& dataset, const std::vector<PartSummary>& 
   return table;
 }
 
-TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
+TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& parts, TableFormat format) {
   TextTable table({"target", "part", "samples", "mean", "deviation"}, 2);
   table.set_importances({kNeeded, kNeeded, 10, 30, 20});
+  const auto text = [format](double value) {
+    return format == TableFormat::kCsv ? fmt::format("{}", value) : fmt::format("{:.6g}", value);
+  };
   for (std::size_t t = 0; t < dataset.target_names.size(); ++t) {
     for (const PartSummary& part : parts) {
       table.rows.push_back({dataset.target_names[t], std::string(part.name), std::to_string(part.samples),
-                            fmt::format("{:.6g}", part.targets.mean[t]),
-                            fmt::format("{:.6g}", part.targets.deviation[t])});
+                            text(part.targets.mean[t]), text(part.targets.deviation[t])});
     }
   }
   return table;
 }
 
-TextTable parts_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
-  return dataset.target_names.empty() ? classes_table(dataset, parts) : targets_table(dataset, parts);
+TextTable parts_table(const Dataset& dataset, const std::vector<PartSummary>& parts, TableFormat format) {
+  return dataset.target_names.empty() ? classes_table(dataset, parts) : targets_table(dataset, parts, format);
 }
 
 void print_text(const Dataset& dataset) {
@@ -156,7 +159,8 @@ void print_text(const Dataset& dataset) {
     std::cout << printable(fmt::format("{}: {}{}\n", counted(names.size(), "feature"), fmt::join(shown, ", "),
                                        shown.size() < names.size() ? ", …" : ""));
   }
-  std::cout << '\n' << formatted_table(parts_table(dataset, parts), style_of(TableFormat::kText));
+  std::cout << '\n'
+            << formatted_table(parts_table(dataset, parts, TableFormat::kText), style_of(TableFormat::kText));
   const std::size_t shown = std::min(dataset.skipped.size(), kMaxSkippedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const SkippedFile& file = dataset.skipped[i];
@@ -220,7 +224,7 @@ int describe(const DataOptions& options) {
     if (options.format == TableFormat::kJson) {
       list.push_back(to_json(dataset, settings));
     } else if (options.format != TableFormat::kText) {
-      tables.push_back(parts_table(dataset, summarize_parts(dataset)));
+      tables.push_back(parts_table(dataset, summarize_parts(dataset), options.format));
     } else {
       if (!is_first) std::cout << '\n';
       print_text(dataset);
