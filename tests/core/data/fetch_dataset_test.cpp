@@ -127,7 +127,8 @@ TEST_P(FetchBy, SaysWhatIsNoAnswerOfAWebServer) {
   ASSERT_EQ(::setsockopt(server.get(), SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit), 0);
   ASSERT_EQ(::getsockname(server.get(), any, &size), 0);
   const std::jthread answer([&] {
-    const FileDescriptor client(::accept(server.get(), nullptr, nullptr));
+    const FileDescriptor client(retry_interrupted([&] { return ::accept(server.get(), nullptr, nullptr); }));
+    EXPECT_GE(client.get(), 0) << std::strerror(errno);
     std::array<char, 4096> request;
     EXPECT_GT(::read(client.get(), request.data(), request.size()), 0);
     EXPECT_EQ(::write(client.get(), "garbage\r\n\r\n", 11), 11);
