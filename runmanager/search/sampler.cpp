@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "runmanager/search/pareto.h"
@@ -84,37 +85,31 @@ Sampler::Sampler(SearchDomain domain, SamplerOptions options)
       scales_(domain_.dimensions.begin(), domain_.dimensions.end()),
       enumerable_(is_enumerable(domain_)) {}
 
-std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier) const {
-  Taken taken;
-  for (const Observation& other : earlier) taken.insert(other.point);
-  return suggest(trial, earlier, taken);
-}
-
 std::vector<SearchPoint> Sampler::first_points(std::size_t count) const {
-  std::vector<Observation> earlier;
-  std::vector<SearchPoint> points;
-  Taken taken;
-  while (points.size() < count) {
-    const std::optional<SearchPoint> point = suggest(points.size(), earlier, taken);
+  std::vector<Observation> trials;
+  std::set<SearchPoint> points;
+  while (trials.size() < count) {
+    std::optional<SearchPoint> point = proposed(trials.size(), {trials, &points});
     if (!point) break;
-    points.push_back(*point);
-    earlier.push_back({.point = *point});
-    taken.insert(*point);
+    points.insert(*point);
+    trials.push_back({.point = *std::move(point)});
   }
-  return points;
+  std::vector<SearchPoint> drawn;
+  for (Observation& trial : trials) drawn.push_back(std::move(trial.point));
+  return drawn;
 }
 
-std::optional<SearchPoint> Sampler::suggest(std::size_t trial, Earlier earlier, const Taken& taken) const {
+std::optional<SearchPoint> Sampler::proposed(std::size_t trial, const Earlier& earlier) const {
   if (trial < options_.points.size()) {
     UnitRandom drawn = random(trial, SearchDraw::kPoint);
-    if (auto point = completed(options_.points[trial], kDrawsOfGivenPoint, drawn, taken)) return point;
+    if (auto point = completed(options_.points[trial], kDrawsOfGivenPoint, drawn, earlier)) return point;
   }
-  return options_.learns ? tpe_point(trial, earlier, taken)
-                         : random_point(random(trial, SearchDraw::kPoint), taken);
+  return options_.learns ? tpe_point(trial, earlier)
+                         : random_point(random(trial, SearchDraw::kPoint), earlier);
 }
 
 std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draws, UnitRandom& drawn,
-                                              const Taken& taken) const {
+                                              const Earlier& earlier) const {
   std::optional<SearchPoint> other;  // without all that is given
   for (int draw = 0; draw < draws; ++draw) {
     SearchPoint point = given;
@@ -123,7 +118,7 @@ std::optional<SearchPoint> Sampler::completed(const SearchPoint& given, int draw
       if (!point[d]) point[d] = scales_[d].value(unit);
     }
     point = without_inactive(domain_, std::move(point));
-    if (!is_new(point, taken)) continue;
+    if (!is_new(point, earlier)) continue;
     const bool has_all = std::ranges::equal(
         given, point, [](const auto& asked, const auto& there) { return !asked || there; });
     if (has_all) return point;
@@ -138,42 +133,48 @@ SearchPoint Sampler::at(std::span<const double> unit) const {
   return without_inactive(domain_, std::move(point));
 }
 
-bool Sampler::is_new(const SearchPoint& point, const Taken& taken) const {
-  return !taken.contains(point) && (!domain_.is_allowed || domain_.is_allowed(point));
+bool Sampler::is_new(const SearchPoint& point, const Earlier& earlier) const {
+  const auto is_it = [&point](const Observation& other) { return other.point == point; };
+  if (earlier.points != nullptr ? earlier.points->contains(point)
+                                : std::ranges::any_of(earlier.trials, is_it))
+    return false;
+  return !domain_.is_allowed || domain_.is_allowed(point);
 }
 
-std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, const Taken& taken) const {
+std::optional<SearchPoint> Sampler::random_point(UnitRandom drawn, const Earlier& earlier) const {
   const SearchPoint nothing(scales_.size());
-  if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, taken)) return point;
+  if (auto point = completed(nothing, enumerable_ ? kDraws : kDrawsOfLarge, drawn, earlier)) return point;
   if (!enumerable_) return std::nullopt;
+  std::set<SearchPoint> known;
+  for (const Observation& observation : earlier.trials) known.insert(observation.point);
   std::vector<SearchPoint> left = all_points(domain_);
-  std::erase_if(left, [&](const SearchPoint& point) { return taken.contains(point); });
+  std::erase_if(left, [&](const SearchPoint& point) { return known.contains(point); });
   if (left.empty()) return std::nullopt;
   return std::move(left[drawn.below(left.size())]);
 }
 
-std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, Earlier earlier, const Taken& taken) const {
+std::optional<SearchPoint> Sampler::tpe_point(std::size_t trial, const Earlier& earlier) const {
   std::vector<const Observation*> all;
   for (const Observation& one : options_.learned) all.push_back(&one);
-  for (const Observation& one : earlier) all.push_back(&one);
+  for (const Observation& one : earlier.trials) all.push_back(&one);
   std::vector<std::size_t> good;  // all with a value, at first
   std::size_t ended = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i]->failed || all[i]->value) ++ended;
     if (has_value(*all[i])) good.push_back(i);
   }
-  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, taken);
+  if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
   const double good_part = all[good[0]]->others.empty() ? kGoodPart : kGoodPartOfSeveralGoals;
   const auto part = static_cast<std::size_t>(std::ceil(good_part * static_cast<double>(ended)));
   good = best_of(good, all, std::min({good.size(), part, kMaxGood}));
   const std::vector<WeightedPoint> good_points = by_rank(good, all), bad_points = newest_others(good, all);
-  return best_candidate(trial, taken, ParzenEstimator(scales_, good_points),
+  return best_candidate(trial, earlier, ParzenEstimator(scales_, good_points),
                         ParzenEstimator(scales_, bad_points));
 }
 
 // A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
 // equal parts.
-std::optional<SearchPoint> Sampler::start_point(std::size_t trial, const Taken& taken) const {
+std::optional<SearchPoint> Sampler::start_point(std::size_t trial, const Earlier& earlier) const {
   UnitRandom order_random = random(trial / kTpeStartTrials, SearchDraw::kStart);
   UnitRandom drawn = random(trial, SearchDraw::kPoint);
   std::vector<double> units(scales_.size());
@@ -185,11 +186,11 @@ std::optional<SearchPoint> Sampler::start_point(std::size_t trial, const Taken& 
     unit = (stratum + drawn.unit()) / static_cast<double>(kTpeStartTrials);
   }
   SearchPoint point = at(units);
-  if (is_new(point, taken)) return point;
-  return random_point(drawn, taken);
+  if (is_new(point, earlier)) return point;
+  return random_point(drawn, earlier);
 }
 
-std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, const Taken& taken,
+std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, const Earlier& earlier,
                                                    const ParzenEstimator& good,
                                                    const ParzenEstimator& bad) const {
   UnitRandom drawn = random(trial, SearchDraw::kCandidate);
@@ -198,7 +199,7 @@ std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, const Take
   std::size_t candidates = 0;
   for (std::size_t draw = 0; draw < kMaxDraws && candidates < kCandidates; ++draw) {
     SearchPoint point = at(good.sample(drawn));
-    if (!is_new(point, taken)) continue;
+    if (!is_new(point, earlier)) continue;
     ++candidates;
     const double score = good.log_density(point) - bad.log_density(point);
     if (best && score <= best_score) continue;
@@ -206,7 +207,7 @@ std::optional<SearchPoint> Sampler::best_candidate(std::size_t trial, const Take
     best = std::move(point);
   }
   if (best) return best;
-  return random_point(random(trial, SearchDraw::kPoint), taken);
+  return random_point(random(trial, SearchDraw::kPoint), earlier);
 }
 
 }  // namespace sweep

@@ -53,32 +53,38 @@ class Sampler {
   /// The point of trial number `trial`, from 0, after `earlier` ones in the order of their numbers. Never one
   /// of theirs. None if no other point is left: exactly then in a finite space (see is_enumerable()), else
   /// if thousands of random points were all left out or known.
-  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const;
+  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const {
+    return proposed(trial, {earlier});
+  }
 
   /// The points of the first `count` trials, each as suggest() gives it while none before it has a value;
   /// fewer if no other point is left.
   std::vector<SearchPoint> first_points(std::size_t count) const;
 
  private:
-  using Earlier = std::span<const Observation>;
-  using Taken = std::set<SearchPoint>;  // the points of earlier trials
+  struct Earlier {
+    std::span<const Observation> trials;
+    /// Their points, if many trials are drawn. To make this for a single one takes longer than a few
+    /// look-ups.
+    const std::set<SearchPoint>* points = nullptr;
+  };
 
   UnitRandom random(std::size_t trial, SearchDraw use) const { return {options_.seed, trial, use}; }
   /// The point at a place of the unit cube, one number per dimension; without dimensions that it does not
   /// have.
   SearchPoint at(std::span<const double> unit) const;
-  std::optional<SearchPoint> suggest(std::size_t trial, Earlier earlier, const Taken& taken) const;
-  /// Whether a point may be proposed: it is not left out and none of an earlier trial.
-  bool is_new(const SearchPoint& point, const Taken& taken) const;
+  std::optional<SearchPoint> proposed(std::size_t trial, const Earlier& earlier) const;
+  /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
+  bool is_new(const SearchPoint& point, const Earlier& earlier) const;
   /// A new point with the values that `given` has, all if possible, the others drawn; none if `draws` of them
   /// give none.
   std::optional<SearchPoint> completed(const SearchPoint& given, int draws, UnitRandom& drawn,
-                                       const Taken& taken) const;
+                                       const Earlier& earlier) const;
   /// A new random point, each as likely as its cells are large; none as suggest() says.
-  std::optional<SearchPoint> random_point(UnitRandom drawn, const Taken& taken) const;
-  std::optional<SearchPoint> tpe_point(std::size_t trial, Earlier earlier, const Taken& taken) const;
-  std::optional<SearchPoint> start_point(std::size_t trial, const Taken& taken) const;
-  std::optional<SearchPoint> best_candidate(std::size_t trial, const Taken& taken,
+  std::optional<SearchPoint> random_point(UnitRandom drawn, const Earlier& earlier) const;
+  std::optional<SearchPoint> tpe_point(std::size_t trial, const Earlier& earlier) const;
+  std::optional<SearchPoint> start_point(std::size_t trial, const Earlier& earlier) const;
+  std::optional<SearchPoint> best_candidate(std::size_t trial, const Earlier& earlier,
                                             const ParzenEstimator& good, const ParzenEstimator& bad) const;
 
   SearchDomain domain_;
