@@ -212,6 +212,19 @@ time.sleep(100)""", "daemon.py")
         record = self.runs()["n=1"]
         self.assertEqual((record["status"], len(record["epochs"])), ("completed", 1))
 
+    def test_a_program_never_begins_with_what_another_has_left(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may remove everything")
+        kept = self.folder / "runs/s/x=1/checkpoint/kept"
+        first = self.start("x=1", "--name", "s", "--", "sh", "-c", f"mkdir -p {kept}/part; chmod 500 {kept}; touch ready; sleep 30")
+        until((self.folder / "ready").exists, 60, "the program run")
+        first.send_signal(signal.SIGINT)
+        first.wait(30)
+        self.assertIn("cannot prepare the run's directory", self.sweep("x=1", "--name", "s", "--", "true", code=3).stderr)
+        kept.chmod(0o700)
+        self.sweep("x=1", "--name", "s", "--", "true")
+        self.assertFalse(kept.exists())
+
     def test_a_program_that_spoils_its_own_directory_ends_only_its_run(self):
         for name, spoil, what in (("emptied", "rm -rf {run_dir}/*", "was removed"), ("cleared", "rm {run_dir}/events*", "was removed"),
                                   ("later", "echo a > {run_dir}/events.out.tfevents.mine", "no event file can have a later name")):
