@@ -18,7 +18,9 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweep/trial_schedule.h"
 #include "runmanager/sweepfile/search_reader.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/live_sweep.h"
 #include "runmanager/text/json_document.h"
 
@@ -72,6 +74,16 @@ void find_search_end(const RecordedSweep& sweep, SweepStatus& status) {
   status.unfinished = 0;
 }
 
+// The trials that a stopped search has not chosen yet: all that it knows may have ended.
+std::size_t trials_left(const RecordedSweep& sweep, const SweepStatus& status) try {
+  if (status.unfinished > 0 || !status.search_end.empty() || trials_to_come(sweep.file) <= status.runs)
+    return 0;
+  const Sweep whole = load_sweep(status.directory / kSweepFile);
+  return open_trials(whole, sweep.runs, false) > 0 ? all_trials(whole) - status.runs : 0;
+} catch (const ConfigError&) {
+  return 0;  // It is of another version.
+}
+
 void sum_up(SweepStatus& status) {
   const RecordedSweep sweep = read_current_sweep(status.directory, status.is_held);
   status.runs = sweep.runs.size();
@@ -83,7 +95,10 @@ void sum_up(SweepStatus& status) {
     status.ended = std::max(status.ended, run.ended);
     status.unfinished += has_ended(run.status) ? 0 : 1;
   }
-  if (!status.is_held) find_search_end(sweep, status);
+  if (!status.is_held) {
+    find_search_end(sweep, status);
+    status.unfinished += trials_left(sweep, status);
+  }
   if (const auto best = best_run(sweep.runs, goals_of(sweep))) {
     status.best = sweep.runs[*best].name;
     status.best_accuracy = run_metric(sweep.runs[*best], "validation_accuracy");

@@ -40,7 +40,8 @@ struct SweepStatus {
   bool is_held = false;  // whether a process has the directory
   std::size_t runs = 0;
   std::map<RunStatus, std::size_t> statuses = {};  // how many runs have each; without those that none has
-  std::size_t unfinished = 0;   // those that have not ended, except what the end of a search leaves
+  std::size_t unfinished = 0;   // those that have not ended or are still to be chosen, except what the end
+                                // of a search leaves
   std::string search_end = {};  // why its search begins no other trial; empty: it may
   std::optional<LiveSweep> progress = {};    // while it runs
   std::string best = {};                     // name of the best run by goals_of(); empty: none

@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/stages.h"
-#include "runmanager/records/recorded_config.h"
 #include "runmanager/sweep/trial_schedule.h"
 
 namespace sweep {
@@ -69,39 +68,6 @@ void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec) {
                       run.name, run.device, gpus == 1 ? "GPU" : "GPUs",
                       gpus == 1 ? "" : fmt::format(" or cuda:0 to cuda:{}", gpus - 1)));
   }
-}
-
-std::size_t all_trials(const Sweep& sweep) {
-  const SearchSpec& search = *sweep.search;
-  const std::size_t total = std::max(sweep.runs.size(), total_trials(search, sweep.runs.front().epochs));
-  if (!chooses_points(search) || !is_enumerable(sweep.trials->domain)) return total;
-  return std::min(total, all_points(sweep.trials->domain).size());
-}
-
-std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed) {
-  const SearchSpec& search = *sweep.search;
-  int last_generation = 0;  // after which copies were made; who failed before is not tried again
-  for (const RunRecord& record : records) {
-    if (const Lineage lineage = lineage_of(record.config); !lineage.empty())
-      last_generation = std::max(last_generation, lineage.back().until);
-  }
-  std::vector<TrialResult> results;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const RunConfig& config = sweep.runs[std::min(i, sweep.runs.size() - 1)];
-    results.push_back(trial_result(records[i], search, config));
-    if (tries_failed && records[i].status == RunStatus::kFailed &&
-        reached_epoch(records[i]) >= last_generation)
-      results[i].ended = results[i].failed = false;
-  }
-  const int epochs = sweep.runs.front().epochs;
-  const TrialSchedule schedule(search, sweep.runs.size(), epochs);
-  const bool has_more = adds_trials(search) && results.size() < all_trials(sweep);
-  const std::vector<TrialDecision> decisions = schedule.decide(results, has_more);
-  const auto open =
-      static_cast<std::size_t>(std::ranges::count(decisions, TrialFate::kTrains, &TrialDecision::fate));
-  if (open > 0 || !has_more) return open;
-  if (!chooses_points(search)) return schedule.next_copy(results) ? 1 : 0;
-  return schedule.known_to_next(results) ? 1 : 0;
 }
 
 }  // namespace sweep

@@ -1,13 +1,10 @@
 // Groups runs by their needs on a cluster: each group gets its own array of tasks.
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <span>
 #include <string>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/results.h"
 #include "runmanager/sweepfile/slurm/slurm_spec.h"
 
 namespace sweep {
@@ -33,13 +30,5 @@ SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
 /// Throws ConfigError for a sweep that is not possible on a cluster: a search with a limit of seconds, one
 /// whose trials wait for each other on several kinds of devices, or a device that a task does not have.
 void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
-
-/// How many trials the search has in all, those included that are not chosen yet. `sweep` as below.
-std::size_t all_trials(const Sweep& sweep);
-
-/// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:
-/// waits_for_results() holds for it. `records`: of the trials that are known, in their order.
-/// `tries_failed`: failed ones are trained again.
-std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed);
 
 }  // namespace sweep

@@ -99,4 +99,12 @@ class TrialSchedule {
   double total_epochs_ = 0;
 };
 
+/// How many trials the search has in all, those included that are not chosen yet. `sweep` as below.
+std::size_t all_trials(const Sweep& sweep);
+
+/// Returns how many trials can be trained now; 0: the search has come to its end. `sweep`:
+/// waits_for_results() holds for it. `records`: of the trials that are known, in their order.
+/// `tries_failed`: failed ones are trained again.
+std::size_t open_trials(const Sweep& sweep, std::span<const RunRecord> records, bool tries_failed);
+
 }  // namespace sweep

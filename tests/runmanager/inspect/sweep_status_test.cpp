@@ -136,6 +136,24 @@ TEST(SweepStatus, OfASearchThatHasFoundOrTakenEnoughHasEnded) {
   }
 }
 
+TEST(SweepStatus, OfASearchThatWasStoppedBetweenTwoTrialsIsInterrupted) {
+  for (const auto& [trials, state] : {std::pair(2, SweepState::kInterrupted), {1, SweepState::kEnded}}) {
+    TemporaryDirectory directory;
+    write_file_atomically(directory / "sweep.json",
+                          fmt::format(R"({{"name": "s", "command": ["true", "{{x}}"],
+        "params": {{"x": {{"uniform": [0, 1]}}}}, "runs": ["a"],
+        "search": {{"method": "tpe", "trials": {}, "at_once": 1}}}})",
+                                      trials));
+    std::filesystem::create_directory(directory / "a");
+    RunRecord run = ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z");
+    run.epochs = {EpochRecord(1, {{"loss", 0.5}})};
+    write_file_atomically(directory / "a/run.json", run_record_text(run));
+    const SweepStatus status = sweep_status(directory.path());
+    EXPECT_EQ(status.state, state) << trials;
+    EXPECT_EQ(status.unfinished, static_cast<std::size_t>(trials) - 1);
+  }
+}
+
 TEST(RecordedProgress, TellsWhatHasEndedSinceTheLastTimeInTheOrderOfTheirEnds) {
   RecordedProgress progress("s");
   std::vector<RunRecord> runs = {ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z"),

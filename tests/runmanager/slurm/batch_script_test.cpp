@@ -6,6 +6,7 @@
 #include "runmanager/slurm/shapes.h"
 #include "runmanager/slurm/slurm_client.h"
 #include "runmanager/slurm/submission.h"
+#include "runmanager/sweep/trial_schedule.h"
 #include "tests/runmanager/slurm/fake_slurm.h"
 #include "tests/support/test.h"
 
