@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -20,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::size_t kMaxPairs = 24, kMaxTimedRuns = 40;
+constexpr std::size_t kMaxPairs = 24, kMaxTimedRuns = 40, kMaxLevels = 40;
 
 std::string settings_text(const Settings& settings) {
   std::vector<std::string> parts;
@@ -44,6 +45,21 @@ std::pair<double, double> shown_range(const ReportData& data) {
     high = std::min(high, std::max(most, 1.0));
   }
   return {low, high};
+}
+
+// The levels of an effect that the chart has room for, in their order: the best ones. No browser draws
+// thousands below each other.
+std::vector<std::size_t> shown_levels(const Effect& effect, const Goal& goal, Charts& charts) {
+  std::vector<std::size_t> shown(effect.levels.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  if (shown.size() <= kMaxLevels) return shown;
+  std::ranges::stable_sort(shown, {},
+                           [&](std::size_t level) { return goal.cost(effect.levels[level].metric.mean); });
+  shown.resize(kMaxLevels);
+  std::ranges::sort(shown);
+  charts.remarks.push_back(fmt::format("Of the {} values of {}, the {} best are shown.", effect.levels.size(),
+                                       effect.keys[0], kMaxLevels));
+  return shown;
 }
 
 std::string faster_text(const ComparedValue& value, const ComparedPair& pair) {
@@ -99,7 +115,7 @@ void add_effects(const ReportData& data, Charts& charts) {
     levels.rows.push_back({levels.rows.size(), false, effect->keys[0],
                            fmt::format("{} of the differences", share_text(effect->share)), effect->share,
                            nullptr, nullptr, nullptr, nullptr, nullptr, "", false, middle});
-    for (std::size_t i = 0; i < effect->levels.size(); ++i) {
+    for (const std::size_t i : shown_levels(*effect, data.goals[0], charts)) {
       const EffectLevel& level = effect->levels[i];
       std::optional<double> low, high, from, to;
       if (const auto& interval = level.metric.interval) {

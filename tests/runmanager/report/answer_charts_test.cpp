@@ -132,6 +132,17 @@ TEST(EffectsChart, SaysThatRepeatsWhichOthersLackAreLeftOut) {
   EXPECT_THAT(Shown(runs).charts.remarks, IsEmpty());
 }
 
+TEST(EffectsChart, HasTheBestOfManyValuesInTheirOrder) {
+  Runs runs;
+  for (int i = 0; i < 60; ++i) runs.push_back(graded({{"x", std::int64_t{i}}}, i < 30 ? 0.5 : 0.01 * i));
+  const Shown shown(runs);
+  const Cells values = shown.column("levels", "value");
+  ASSERT_EQ(values.size(), 41u);
+  EXPECT_EQ(values[1], "0");
+  EXPECT_EQ(values[40], "59");
+  EXPECT_THAT(shown.charts.remarks, ElementsAre("Of the 60 values of x, the 40 best are shown."));
+}
+
 TEST(EffectsChart, HasNoColumnOfChanceWithoutATest) {
   EXPECT_THAT(Shown(grid({0.5, 0.6, 0.9, 0.5})).table("interactions").columns,
               ElementsAre("settings together", "share"));
