@@ -265,15 +265,19 @@ std::string spread_text(const std::vector<const RunRecord*>& runs, const Metric&
   return fmt::format("{} {} {}", metric_text(metric, spread.mean), plus_minus, deviation);
 }
 
-// A table with a line per combination with at least two completed repeats: the parameters `keys` without the
-// repeat, how many, and mean ± standard deviation of metrics. "" if there is no such combination.
-std::string repeats_table(Records runs, const std::vector<std::string>& keys, bool unicode, int width) {
+// A table with a line per combination with at least two completed repeats, of which the first `count` of
+// `runs` have one: the parameters `keys` without the repeat, how many, and mean ± standard deviation of
+// metrics. "" if there is no such combination.
+std::string repeats_table(Records runs, std::size_t count, const std::vector<std::string>& keys, bool unicode,
+                          int width) {
   std::vector<std::string> shown_keys = keys;
   std::erase(shown_keys, kRepeatKey);
   std::vector<const Metric*> shown = own_metrics(runs);
   for (const Metric& metric : metrics()) shown.push_back(&metric);
   std::erase_if(shown, [](const Metric* metric) { return metric->mean_importance == 0; });
-  const std::vector<CompletedRepeats> combinations = completed_repeats(runs);
+  std::vector<CompletedRepeats> combinations = completed_repeats(runs);
+  std::erase_if(combinations,
+                [&](const CompletedRepeats& repeats) { return repeats.runs.front() >= runs.data() + count; });
   if (combinations.empty()) return "";
   std::vector<std::string> titles = {"repeats"};
   for (const Metric* metric : shown) titles.emplace_back(metric->title);
@@ -356,7 +360,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
          kDim);
   if (has_shared_times(table)) note("~ timed while runs shared the machine", kDim);
   return text + painted(terminal, kDim, not_shown_text(left_out, options.width)) +
-         repeats_table(runs, keys, options.unicode, options.width);
+         repeats_table(all, runs.size(), keys, options.unicode, options.width);
 }
 
 std::string formatted_results(const std::vector<RunRecord>& all, const std::vector<std::string>& keys,

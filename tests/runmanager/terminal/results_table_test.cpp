@@ -244,6 +244,7 @@ TEST(ResultsTable, EndsWithMeansOverRepeats) {
     EXPECT_THAT(means, HasSubstr("70.00% ± 20.00"));
     EXPECT_EQ(means.find("\n  not shown for lack of width: ") != std::string::npos, width == 60) << means;
   }
+  EXPECT_THAT(results_table(runs, {"lr", "repeat"}, {.top = 1}), HasSubstr("70.00% ± 20.00")) << "of all";
   runs.resize(1);
   EXPECT_THAT(results_table(runs, {"lr", "repeat"}), Not(HasSubstr("±")));
 }
