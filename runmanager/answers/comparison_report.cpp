@@ -50,8 +50,9 @@ std::string curves_text(const CurveParity& curves) {
   if (curves.epochs == 0) return "";
   if (curves.same_bits) return "same bits";
   if (!curves.largest_loss_difference) return "";
-  return fmt::format("{:.2g} in {} {}", shown(*curves.largest_loss_difference),
-                     curves.is_step ? "step" : "epoch", curves.epoch);
+  const char* const position = curves.is_step ? "step" : "epoch";
+  if (*curves.largest_loss_difference == 0) return "0 in " + counted(curves.epochs, position);
+  return fmt::format("{:.2g} in {} {}", shown(*curves.largest_loss_difference), position, curves.epoch);
 }
 
 std::string difference_text(double difference, const Metric& metric) {

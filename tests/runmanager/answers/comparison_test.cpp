@@ -91,6 +91,11 @@ TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
   EXPECT_TRUE(pairs[1].curves.same_bits);
 }
 
+TEST(Comparison, SaysInHowManyEpochsLossesAreEqualIfOneRunHasMore) {
+  EXPECT_THAT(text_of({made_run({}, "cpu", 1, {3, 2, 1}), made_run({}, "cuda:0", 1, {3, 2})}),
+              HasSubstr(" 0 in 2 epochs "));
+}
+
 TEST(Comparison, ComparesProgramsAtTheSameStep) {
   std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {8, 4, 2, 1}), made_run({}, "cuda:0", 1, {4, 1.5})};
   for (EpochRecord& epoch : runs[1].record.epochs) epoch.set("step", 2 * epoch.epoch);
