@@ -106,10 +106,12 @@ int param_importance(const LiveRuns& runs, const LiveKeys& keys, const std::stri
              : kVarying;
 }
 
-void add_names(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table) {
+void add_names(const LiveSweep& sweep, const LiveRuns& runs, bool unicode, TextTable& table) {
   const LiveKeys keys = keys_of(sweep);
   for (const std::string& key : keys.all) {
-    const auto text = [&key](const LiveRun* run) { return fit_width(param_text(run->params, key), 24); };
+    const auto text = [&key, unicode](const LiveRun* run) {
+      return fit_width(param_text(run->params, key), 24, unicode);
+    };
     const bool numbers = std::ranges::all_of(runs, [&](const LiveRun* run) { return is_number(text(run)); });
     table.add_column({.title = key,
                       .right_aligned = numbers,
@@ -176,10 +178,10 @@ void add_numbers(const LiveSweep& sweep, const LiveRuns& runs, TextTable& table)
 std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs, const Terminal& terminal,
                                    int width) {
   TextTable table;
-  add_names(sweep, runs, table);
+  add_names(sweep, runs, terminal.unicode, table);
   add_numbers(sweep, runs, table);
   const int beside = kTableGap + kPercentWidth;  // the bar
-  table.fit(width - beside - kShortestBar);
+  table.fit(width - beside - kShortestBar, terminal.unicode);
   const std::vector<int> widths = table.widths();
   const int columns = std::accumulate(widths.begin(), widths.end(), 0);
   const int bar_width = std::clamp(width - beside - columns, kShortestBar, kLongestBar);
@@ -202,7 +204,8 @@ std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs,
     const std::string progress =
         run.phase.empty() && run.epochs > 0
             ? bar(terminal, run.epoch_fraction(), bar_width) + " " + percent_text(run.epoch_fraction())
-            : painted(terminal, kDim, padded(fit_width(run.phase, progress_width), progress_width));
+            : painted(terminal, kDim,
+                      padded(fit_width(run.phase, progress_width, terminal.unicode), progress_width));
     lines.push_back(line(table.rows[i], progress, kCyan));
   }
   return lines;

@@ -31,25 +31,12 @@ bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-void add_param(TextTable& table, const std::string& key, const std::string& title, Records runs,
-               bool is_plain) {
+void add_param(TextTable& table, const std::string& key, const std::string& title, Records runs) {
   const bool numeric = std::ranges::all_of(runs, [&key](const RunRecord& run) {
     const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
   });
-  const auto values = [&](int width) {
-    std::set<std::string> different;
-    for (const RunRecord& run : runs) different.insert(fit_width(param_text(run.params, key), width));
-    return different.size();
-  };
-  // Long values are cut, but not so that two of them look the same.
-  constexpr int kMaxWidth = 1024;
-  int width = is_plain ? 0 : 32;
-  while (width > 0 && width < kMaxWidth && values(width) < values(kMaxWidth)) width *= 2;
-  const auto text = [key, width](const RunRecord& run) {
-    const std::string whole = param_text(run.params, key);
-    return width > 0 ? fit_width(whole, width) : whole;
-  };
+  const auto text = [&key](const RunRecord& run) { return param_text(run.params, key); };
   const bool varies =
       std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs.front()); });
   table.add_column({.title = title,
@@ -125,14 +112,16 @@ std::vector<const Metric*> shown_metrics(Records runs, const Goals& goals) {
 }
 
 // All columns that there are, in their order.
-TextTable whole_table(Records runs, const std::vector<std::string>& keys, bool is_plain, const Goals& goals) {
-  const std::vector<const Metric*> shown = shown_metrics(runs, goals);
+TextTable whole_table(Records runs, const std::vector<std::string>& keys, bool is_plain,
+                      const TableOptions& options) {
+  const std::vector<const Metric*> shown = shown_metrics(runs, options.goals);
   const bool has_names = keys.empty() || is_plain;
   std::vector<std::string> others = {"status", "epochs"};
   if (has_names) others.emplace_back("run");
   for (const Metric* metric : shown) others.emplace_back(metric->key);
   TextTable table;
-  for (const std::string& key : keys) add_param(table, key, param_title(key, others), runs, is_plain);
+  for (const std::string& key : keys) add_param(table, key, param_title(key, others), runs);
+  if (!is_plain) table.shorten(kLongText, options.unicode);
   const auto add_text = [&](const char* title, const auto& text) {
     table.add_column({.title = title, .right_aligned = false, .leads = true, .key = title}, runs, text);
   };
@@ -170,7 +159,7 @@ TextTable chosen_columns(const TextTable& whole, const std::vector<std::string>&
 
 TextTable table_of(Records runs, const std::vector<std::string>& keys, bool is_plain,
                    const TableOptions& options) {
-  TextTable table = whole_table(runs, keys, is_plain, options.goals);
+  TextTable table = whole_table(runs, keys, is_plain, options);
   if (!options.columns.empty()) table = chosen_columns(table, keys, options.columns);
   table.drop_empty_columns();
   return table;
@@ -215,9 +204,9 @@ std::string_view status_color(RunStatus status) {
   }
 }
 
-std::string first_line(std::string_view text) {
+std::string first_line(std::string_view text, bool unicode) {
   std::string line(text.substr(0, text.find('\n')));
-  return printable(line) + (line.size() < text.size() ? " …" : "");
+  return printable(line) + (line.size() == text.size() ? "" : unicode ? " …" : " ~");
 }
 
 // A run that has only a reason shows it in the place of its results.
@@ -228,7 +217,7 @@ void put_reasons(TextTable& table, Records runs, const TableOptions& options) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].epochs.empty() && runs[i].error)
       table.rows[i].resize(std::min(leading, table.rows[i].size()));
-    std::string reason = runs[i].error ? first_line(*runs[i].error) : "";
+    std::string reason = runs[i].error ? first_line(*runs[i].error, options.unicode) : "";
     const auto end = widths.begin() + static_cast<std::ptrdiff_t>(table.rows[i].size());
     const int room = options.width - kTableGap - std::accumulate(widths.begin(), end, 0);
     if (options.width > 0) reason = room > 0 ? fit_width(reason, room, options.unicode) : "";
@@ -291,9 +280,11 @@ std::string repeats_table(Records runs, std::size_t count, const std::vector<std
                       .right_aligned = false,
                       .importance = !varies                 ? 10
                                     : shown_keys.size() > 1 ? 50
-                                                            : kNeeded},
+                                                            : kNeeded,
+                      .leads = true},
                      combinations, text);
   }
+  table.shorten(kLongText, unicode);
   table.add_column({.title = "repeats", .importance = 15}, combinations,
                    [](const CompletedRepeats& repeats) { return std::to_string(repeats.runs.size()); });
   for (const Metric* metric : shown)
@@ -324,7 +315,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
           goals.end())
         column.importance = std::max(column.importance, kGoal);
     keep_one_parameter(table, runs, options);
-    left_out = table.fit(options.width);
+    left_out = table.fit(options.width, options.unicode);
   }
   put_reasons(table, runs, options);
   const Terminal terminal{.color = options.color};
@@ -351,7 +342,7 @@ std::string results_table(const std::vector<RunRecord>& all, const std::vector<s
     text += painted(terminal, color, is_any ? line : fit_width(line, options.width, options.unicode)) + "\n";
   };
   for (const auto& [reason, count] : skipped)
-    note(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason)), kYellow);
+    note(fmt::format("{} skipped: {}", counted(count, "run"), first_line(reason, options.unicode)), kYellow);
   if (pending > 0) note(counted(pending, "run") + " not started", kDim);
   if (best && all.size() > 1) note(best_note(all[*best], goals, *best < runs.size(), options.unicode), kDim);
   if (!front.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/base/printable.h"
@@ -94,6 +95,11 @@ std::vector<int> TextTable::widths() const {
   return list;
 }
 
+int TextTable::width() const {
+  const std::vector<int> list = widths();
+  return std::accumulate(list.begin(), list.end(), 0);
+}
+
 void TextTable::drop_empty_columns() {
   std::vector<bool> is_used(columns.size());
   for (const auto& row : rows) {
@@ -103,7 +109,20 @@ void TextTable::drop_empty_columns() {
   keep_columns(*this, [&is_used](std::size_t column) { return is_used[column]; });
 }
 
-std::vector<std::string> TextTable::fit(int limit) {
+void TextTable::shorten(int limit, bool unicode) {
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    if (!columns[column].leads || columns[column].right_aligned) continue;
+    std::vector<std::string> texts;
+    for (const auto& row : rows) texts.push_back(column < row.size() ? row[column] : "");
+    texts = shortened(texts, limit, unicode);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (column < rows[i].size()) rows[i][column] = std::move(texts[i]);
+  }
+}
+
+std::vector<std::string> TextTable::fit(int limit, bool unicode) {
+  constexpr int kShortText = 12;
+  if (width() > limit) shorten(std::clamp(limit / 2, kShortText, kLongText), unicode);
   const std::vector<int> widths = this->widths();
   int total = std::accumulate(widths.begin(), widths.end(), 0);
   std::vector<std::size_t> order(columns.size());
@@ -127,21 +146,35 @@ std::vector<std::string> TextTable::fit(int limit) {
     if (!is_shown[i]) left_out.push_back(columns[i].title);
   }
   keep_columns(*this, [&is_shown](std::size_t i) { return is_shown[i]; });
+  for (const int longest : {kLongText / 2, kShortText})
+    if (width() > limit) shorten(longest, unicode);
   return left_out;
 }
 
 bool TextTable::fit_titles(int limit, bool unicode) {
   constexpr int kMinTitle = 3;
-  const auto is_wide = [this, limit] {
-    const std::vector<int> now = widths();
-    return limit > 0 && std::accumulate(now.begin(), now.end(), 0) > limit;
-  };
+  const auto is_wide = [this, limit] { return limit > 0 && width() > limit; };
   const std::vector<Column> whole = columns;
   for (int title = limit; is_wide() && title >= kMinTitle; --title) {
     for (std::size_t c = 1; c < columns.size(); ++c)
       columns[c].title = fit_width(whole[c].title, title, unicode);
   }
   return !is_wide();
+}
+
+std::vector<std::string> shortened(const std::vector<std::string>& texts, int limit, bool unicode) {
+  constexpr int kMaxLimit = 1024;
+  const std::set<std::string_view> different(texts.begin(), texts.end());
+  for (;; limit *= 2) {
+    for (const auto& cut : {fit_width, fit_end}) {
+      std::set<std::string> seen;
+      for (const std::string_view text : different) seen.insert(cut(text, limit, unicode));
+      if (seen.size() < different.size() && limit < kMaxLimit) continue;
+      std::vector<std::string> list;
+      for (const std::string& text : texts) list.push_back(cut(text, limit, unicode));
+      return list;
+    }
+  }
 }
 
 std::string not_shown_text(const std::vector<std::string>& titles, int width) {
@@ -188,7 +221,7 @@ std::string formatted_table(TextTable table, const TableStyle& style) {
   if (style.format == TableFormat::kLatex) return latex_table(table);
   std::vector<std::string> left_out;
   if (style.width > 0) {
-    left_out = table.fit(style.width);
+    left_out = table.fit(style.width, style.unicode);
     TextTable cut = table;
     if (cut.fit_titles(style.width, style.unicode) && has_different_titles(cut)) table = std::move(cut);
   }

@@ -49,17 +49,28 @@ struct TextTable {
     for (const auto& item : items) rows[row++].push_back(cell(item));
   }
 
-  /// Display columns that each column takes, with the gap in front of it.
+  /// Display columns that each column takes, with the gap in front of it; and all of them.
   std::vector<int> widths() const;
+  int width() const;
   /// Removes columns without any cell.
   void drop_empty_columns();
   /// Removes columns until the table is no wider than `limit`, the least important first, and of equal ones
-  /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone.
-  std::vector<std::string> fit(int limit);
+  /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone. First
+  /// of all, if the table is too wide, cuts texts of columns that lead to half of `limit`, and further if
+  /// that is not enough at last.
+  std::vector<std::string> fit(int limit, bool unicode = true);
+  /// Cuts the texts of columns that lead, see shortened().
+  void shorten(int limit, bool unicode);
   /// Cuts the titles after the first, to 3 columns at least, until the table is no wider than `limit`; 0:
   /// any. Returns whether it is.
   bool fit_titles(int limit, bool unicode);
 };
+
+/// Max columns of a text that leads, if it is cut.
+inline constexpr int kLongText = 32;
+/// `texts`, those of more than `limit` columns cut at their ends, or at their beginnings if only that tells
+/// different ones apart; if neither does, to more columns.
+std::vector<std::string> shortened(const std::vector<std::string>& texts, int limit, bool unicode);
 
 /// "  not shown for lack of width: memory, disk" for what TextTable::fit(width) returned, in lines of up to
 /// that width, with their ends; "" for nothing.

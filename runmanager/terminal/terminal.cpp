@@ -209,6 +209,17 @@ std::string fit_width(std::string_view text, int columns, bool unicode) {
   return fitted;
 }
 
+std::string fit_end(std::string_view text, int columns, bool unicode) {
+  int width = display_width(text);
+  if (width <= columns) return std::string(text);
+  while (width > columns - 1) {
+    const Glyph glyph = first_glyph(text);
+    width -= glyph.width;
+    text.remove_prefix(glyph.bytes);
+  }
+  return (unicode ? "…" : "~") + std::string(text);
+}
+
 std::string wrapped(std::string_view text, int columns) {
   if (columns == 0) return std::string(text);
   std::string lines;

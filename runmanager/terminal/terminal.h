@@ -55,6 +55,9 @@ std::string rule(int columns, bool unicode);
 /// out. All escape sequences are kept, also those after the cut.
 std::string fit_width(std::string_view text, int columns, bool unicode = true);
 
+/// The same, but cut at its beginning: "…networks/a.json".
+std::string fit_end(std::string_view text, int columns, bool unicode = true);
+
 /// `text` with lines of at most `columns`, broken at blanks, if there are any; 0: as it is. What follows a
 /// break begins below the line's second column, as in help, or else below the line's first word.
 std::string wrapped(std::string_view text, int columns);

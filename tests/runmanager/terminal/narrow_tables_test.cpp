@@ -43,4 +43,21 @@ TEST(NarrowTables, CutTitlesRatherThanWrapLinesUnlessTheyWouldBeEqual) {
   EXPECT_THAT(formatted_table(table, {.width = 40}), HasSubstr("  optimizer=adam  optimizer=adamw  "));
 }
 
+// Results matter most, so the one parameter that stays has to leave room for them.
+TEST(NarrowTables, CutLongValuesFurther) {
+  const std::string same(40, 'x');
+  const std::string table = results_table({run("a" + same, 0.1), run("b" + same, 0.1)}, {"optimizer"},
+                                          {.width = 40, .goals = {asked_goal("train/acc", true)}});
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("  train/acc\n"), HasSubstr("\n  b" + same.substr(22) + "…     0.5000")));
+}
+
+TEST(NarrowTables, CutTextsAtTheEndThatDoesNotTellThemApart) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(shortened({"abcdef", "ab", "abcdef"}, 4, true), (Texts{"abc…", "ab", "abc…"}));
+  EXPECT_EQ(shortened({"nets/a", "nets/b"}, 4, false), (Texts{"~s/a", "~s/b"}));
+  EXPECT_EQ(shortened({"ax1234a", "ay1234a"}, 2, true), (Texts{"ax1…", "ay1…"})) << "twice as many columns";
+  EXPECT_EQ(shortened({"名前a", "名前b"}, 4, true), (Texts{"…前a", "…前b"}));
+}
+
 }  // namespace sweep::narrow_tables_test

@@ -89,6 +89,7 @@ TEST(ResultsTable, HasALinePerReasonOfSkippedRunsOrOnePerRunIfWanted) {
   EXPECT_THAT(table, HasSubstr("  2 runs skipped: no device …\n"));
   EXPECT_THAT(table, HasSubstr("  1 run skipped: another reason\n"));
   EXPECT_THAT(results_table(runs, {"optimizer"}, {.skipped = true}), HasSubstr("skipped    another reason"));
+  EXPECT_THAT(results_table(runs, {"optimizer"}, {.unicode = false}), HasSubstr("skipped: no device ~\n"));
 }
 
 TEST(ResultsTable, ShowsFewDigitsOfALossThatHasDiverged) {
@@ -151,8 +152,10 @@ TEST(ResultsTable, CutsLongValuesButNotWhereTheyDiffer) {
   const std::vector<RunRecord> one = {run(same, RunStatus::kCompleted, 0.5)},
                                two = {run(same + "1", RunStatus::kCompleted, 0.5),
                                       run(same + "2", RunStatus::kCompleted, 0.5)};
-  EXPECT_THAT(results_table(one, {"optimizer"}), Not(HasSubstr(same)));
-  EXPECT_THAT(results_table(two, {"optimizer"}), AllOf(HasSubstr(same + "1"), HasSubstr(same + "2")));
+  EXPECT_THAT(results_table(one, {"optimizer"}), HasSubstr("★ " + same.substr(0, 31) + "…"));
+  EXPECT_THAT(results_table(one, {"optimizer"}, {.unicode = false}), Not(HasSubstr("…")));
+  const std::string ends = "…" + same.substr(0, 30);
+  EXPECT_THAT(results_table(two, {"optimizer"}), AllOf(HasSubstr(ends + "1"), HasSubstr(ends + "2")));
 }
 
 TEST(ResultsTable, ShowsAPersonsOwnMetrics) {
