@@ -66,9 +66,8 @@ fs::path find_run(const fs::path& path) {
   std::error_code error;
   if (fs::exists(directory / kRunRecordFile, error)) return directory;
   if (has_runs(directory)) return only_completed_run(directory);
-  throw DataError(fmt::format(
-      "{}: {}; want the directory of a run, runs/NAME/RUN, which has a {}", path.string(),
-      fs::exists(directory, error) ? "is no directory of a run" : "is not there", kRunRecordFile));
+  refuse_directory(path, "is no directory of a run",
+                   fmt::format("the directory of a run, runs/NAME/RUN, which has a {}", kRunRecordFile));
 }
 
 }  // namespace

@@ -91,10 +91,7 @@ bool has_runs(const fs::path& directory) {
 }
 
 RecordedSweep read_sweep(const fs::path& directory) {
-  std::error_code error;
-  if (!has_runs(directory))
-    throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
-                                fs::exists(directory, error) ? "holds no runs" : "is not there"));
+  if (!has_runs(directory)) refuse_directory(directory, "holds no runs", "the directory of a sweep");
   RecordedSweep sweep{.file = sweep_file(directory), .runs = {}};
   sweep.runs = sweep.file.is_null() ? runs_as_started(directory) : runs_in_file(directory, sweep.file);
   return sweep;

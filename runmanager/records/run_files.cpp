@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "tbwriter/event_files.h"
 
 namespace sweep {
@@ -43,13 +44,21 @@ std::vector<std::filesystem::directory_entry> directory_entries(const std::files
   return entries;
 }
 
+void refuse_directory(const std::filesystem::path& directory, std::string_view problem,
+                      std::string_view want) {
+  std::error_code error, ignored;
+  if (std::filesystem::exists(directory, error))
+    throw DataError(fmt::format("{}: {}; want {}", directory.string(), problem, want));
+  const std::filesystem::path meant = "runs" / directory;
+  const bool is_there = std::filesystem::exists(meant, ignored);
+  throw DataError(fmt::format("{}: {}; want {}{}", directory.string(),
+                              error ? error.message() : "is not there", want,
+                              did_you_mean(is_there ? meant.string() : "")));
+}
+
 void require_directory(const std::filesystem::path& directory, std::string_view want) {
   std::error_code error;
-  if (std::filesystem::is_directory(directory, error)) return;
-  const std::string problem = std::filesystem::exists(directory, error) ? "is no directory"
-                              : error                                   ? error.message()
-                                                                        : "is not there";
-  throw DataError(fmt::format("{}: {}; want {}", directory.string(), problem, want));
+  if (!std::filesystem::is_directory(directory, error)) refuse_directory(directory, "is no directory", want);
 }
 
 void check_is_own_directory(const std::filesystem::path& directory) {

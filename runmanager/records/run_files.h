@@ -49,7 +49,11 @@ inline constexpr const char* kEventsCopy = "copy-of-events.";
 /// naming it and the reason.
 std::vector<std::filesystem::directory_entry> directory_entries(const std::filesystem::path& directory);
 
-/// Throws DataError unless `directory` is one: "runs/x: is not there; want the directory of a sweep".
+/// Throws DataError: "runs/x: PROBLEM; want WANT", or instead of the problem that it is not there. Then it
+/// suggests the directory of that name in "runs", if there is one.
+[[noreturn]] void refuse_directory(const std::filesystem::path& directory, std::string_view problem,
+                                   std::string_view want);
+/// Throws DataError likewise unless `directory` is one.
 void require_directory(const std::filesystem::path& directory, std::string_view want);
 
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change

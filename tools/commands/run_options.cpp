@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/json/json_text.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/sweep/sweep_json.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "tools/output.h"
@@ -108,9 +109,7 @@ void check_is_directory(const SweepArguments& arguments) {
   std::error_code error;
   const fs::path file = arguments.file / "sweep.json";
   if (!fs::exists(file, error) && !error) {
-    throw DataError(fmt::format("{}: {}; want the directory of a sweep, with sweep.json in it",
-                                arguments.file.string(),
-                                fs::exists(arguments.file, error) ? "has no sweep.json" : "is not there"));
+    refuse_directory(arguments.file, "has no sweep.json", "the directory of a sweep, with sweep.json in it");
   }
   const auto sweep = parse_json_text(sweep_record_text(file), file.string() + ":");
   if (sweep.contains("imported")) {

@@ -16,6 +16,7 @@
 #include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/records/judge.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_metric.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/terminal/results_table.h"
@@ -254,10 +255,9 @@ int show(const ShowOptions& options) {
       refuse_given({verbose}, "is for the table of runs as text", directory.string());
     print_sweep_directory(directory, options);
   } else {
-    throw DataError(fmt::format(
-        "{}: {}; want the directory of a sweep (with sweep.json), of a run (with run.json), or one "
-        "with runs in it",
-        given.string(), fs::exists(directory) ? "has no results" : "is not there"));
+    refuse_directory(given, "has no results",
+                     "the directory of a sweep (with sweep.json), of a run (with run.json), or one with runs "
+                     "in it");
   }
   return kExitDone;
 }
