@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <regex>
 #include <sstream>
 #include <system_error>
 
@@ -165,9 +164,14 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
 
 // Words a message of CLI11 for an option without its value, or given twice, as others are.
 std::string reworded(const std::string& message) {
-  static const std::regex missing("^(.+): 1 required (.+) missing$"), again("^(.+): At Most 1 required.*");
-  return std::regex_replace(std::regex_replace(message, missing, "$1: a value is missing, want $1 $2"), again,
-                            "$1: is given more than once");
+  constexpr std::string_view kRequired = ": 1 required ", kMissing = " missing",
+                             kAgain = ": At Most 1 required";
+  const std::size_t again = message.find(kAgain), required = message.find(kRequired);
+  if (again != std::string::npos) return message.substr(0, again) + ": is given more than once";
+  if (required == std::string::npos || !message.ends_with(kMissing)) return message;
+  const std::size_t begin = required + kRequired.size();
+  return fmt::format("{0}: a value is missing, want {0} {1}", message.substr(0, required),
+                     message.substr(begin, message.size() - kMissing.size() - begin));
 }
 
 template <typename... Errors>
