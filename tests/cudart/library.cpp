@@ -4,6 +4,7 @@
 #include "core/kernels/cuda/libraries/library.h"
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -131,6 +132,19 @@ void run(const ConvShape& shape, const LibraryTask& task, SumOrder order, const 
   }
 }
 
+// Where LibraryTask says that arrays begin: a library's vector loads need it.
+void require_aligned(const LibraryTask& task, const LibraryArrays& arrays) {
+  const auto require = [](const void* array, int floats_before = 0) {
+    constexpr std::uintptr_t kAlignment = 256;
+    if ((reinterpret_cast<std::uintptr_t>(array) - index(floats_before) * sizeof(float)) % kAlignment != 0)
+      throw std::logic_error("a library gets an array at an address that its task does not allow");
+  };
+  for (const float* array : {arrays.in, arrays.grad_out, static_cast<const float*>(arrays.result)})
+    require(array);
+  if (arrays.weight != nullptr) require(arrays.weight, task.weight_offset);
+  if (arrays.bias != nullptr) require(arrays.bias, task.bias_offset);
+}
+
 class Plan final : public LibraryPlan {
  public:
   Plan(const ConvShape& shape, const LibraryTask& task)
@@ -144,6 +158,7 @@ class Plan final : public LibraryPlan {
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
     if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
+    require_aligned(task_, arrays);
     if (!std::exchange(has_run_, true) && stream.is_capturing())
       throw std::logic_error("a library's plan runs for the first time in a capture");
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {

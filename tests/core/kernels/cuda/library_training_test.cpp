@@ -6,7 +6,7 @@
 #include "core/kernels/cuda/libraries/kernel_rule.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 #include "tests/cudart/machine.h"
-#include "tests/support/test_networks.h"
+#include "tests/support/training.h"
 
 namespace sweep::cuda::library_training_test {
 
@@ -66,6 +66,15 @@ TEST_F(LibraryTraining, AgreesWithBuiltInKernelsAndTheCpu) {
   expect_close(builtin.parameters, cpu.parameters);
   expect_close(library.parameters, cpu.parameters);
   EXPECT_NE(library.parameters, builtin.parameters) << "both used the same kernels";
+}
+
+TEST_F(LibraryTraining, GetsMicroBatchesThatBeginWhereItsTaskSays) {
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
+  test::Training training = test::kResidual;
+  training.batches = {70, 33};
+  const test::EngineOutcome whole = test::train(training, test::Way{}),
+                            parts = test::train(training, test::Way{.stages = 3, .micro_batches = 3});
+  test::expect_near(parts, whole, 1e-4);
 }
 
 TEST_F(LibraryTraining, FallsBackIfALibraryHasNoAlgorithm) {
