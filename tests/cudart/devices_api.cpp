@@ -147,11 +147,14 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   const auto take = [&] {
     if (posix_memalign(pointer, kAlignment, bytes) != 0) throw std::bad_alloc();
   };
-  // An address with a small lower half would look like two numbers of a kernel next to each other.
-  constexpr std::uint32_t kLeastLowerHalf = 1 << 20;
-  for (take(); static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(*pointer)) < kLeastLowerHalf;
-       take())
-    s.unused.emplace_back(static_cast<std::byte*>(*pointer));
+  // An address with a small lower half would look like two numbers of a kernel next to each other, or like
+  // one next to padding, which GCC 12 does not find after an array.
+  constexpr std::uint64_t kLeastLowerHalf = 1 << 20, kLowerHalves = std::uint64_t{1} << 32;
+  const auto has_small_lower_half = [&] {
+    const std::uint64_t lower = reinterpret_cast<std::uintptr_t>(*pointer) % kLowerHalves;
+    return lower < kLeastLowerHalf || lower + bytes > kLowerHalves;
+  };
+  for (take(); has_small_lower_half(); take()) s.unused.emplace_back(static_cast<std::byte*>(*pointer));
   std::memset(*pointer, 0xFF, bytes);
   auto* const begin = static_cast<std::byte*>(*pointer);
   s.allocations.emplace(begin, Allocation{std::unique_ptr<std::byte, FreeMemory>(begin), bytes, device});
