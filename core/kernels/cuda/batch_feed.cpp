@@ -178,8 +178,9 @@ void BatchFeed::allocate_staging(Stream& stream, const RowBytes& row) {
       staging.copied.wait();
       stream.wait();
     }
-    staging.host = PinnedMemory(bytes);
+    // In this order, because the size of `host` tells whether there are both.
     staging.device = Array<std::byte>(bytes, "the samples of a batch of " + std::to_string(batch_size_));
+    staging.host = PinnedMemory(bytes);
   }
 }
 

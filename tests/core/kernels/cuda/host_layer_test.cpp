@@ -116,6 +116,18 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
                   AllOf(HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
 }
 
+TEST(CudaMemory, IsAskedForAgainAfterABatchThatFoundTooLittle) {
+  const auto engine =
+      make_engine(Network(test::mlp(), {1, 7, 7}), {.device = parse_device("cuda"), .batch_size = 5});
+  const test::OwnedBatch batch = test::random_batch(5, 49, 10, 4);
+  {
+    const cudart::MemoryLimit no_more(0);
+    EXPECT_THROW(engine->train(batch.view(), 0.1), DeviceError);
+  }
+  engine->train(batch.view(), 0.1);
+  EXPECT_EQ(engine->take_totals().samples, 5);
+}
+
 TEST(CudaEngine, RefusesWhatItsKernelsCannotIndex) {
   const auto reason = [](std::size_t batch_size, std::int64_t features) {
     const Network network({"wide", {test::linear("out", features)}}, {100'000});
