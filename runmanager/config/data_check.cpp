@@ -159,9 +159,11 @@ std::string metric_problem(const std::string& metric, bool given, const RunConfi
 
 // The metric has to be one that this data gives; epoch 0 has only validation.
 void check_validation(const RunConfig& run, const DataSizes& sizes, const RunProblems& problems) {
-  const bool given = problems.is_given("stop.metric");
-  const std::string problem = run.stop ? metric_problem(run.stop->goal.asked, given, run, sizes) : "";
-  if (!problem.empty()) problems.add(given ? "stop.metric" : "stop", problem);
+  if (run.stop) {
+    const bool given = problems.is_given("stop.metric");
+    const std::string problem = metric_problem(run.stop->goal.asked, given, run, sizes);
+    if (!problem.empty()) problems.add(given ? "stop.metric" : "stop", problem);
+  }
   if (run.evaluate_first && sizes.validation == 0)
     problems.add("evaluate_first",
                  "there is no validation set to measure before training, want dataset.validation, or false");
