@@ -136,31 +136,19 @@ CommandResult run_git(const std::string& directory, std::vector<std::string> wor
   return run_command(words, [] { return true; });
 }
 
-// The commit of the directory, and whether files differ from it; null outside of git. People go on with their
-// program while a sweep runs it, so each run asks; of many short ones, some have what an earlier one was
-// told, as this is to take at most this part of the time.
+// The commit of the directory, and whether files differ from it; null outside of git.
 Json git_state(const std::string& directory) {
-  constexpr double kPart = 0.05;
-  struct Told {
-    Json state;
-    double next = 0;  // when to ask again
-  };
-  static std::map<std::string, Told> known;
-  Told& told = known[directory];
-  const double begin = steady_seconds();
-  if (begin < told.next) return told.state;
   constexpr std::string_view kCommit = "# branch.oid ", kNone = "(initial)";
-  told.state = nullptr;
+  Json state;
   const std::string status =
       run_git(directory, {"status", "--porcelain=v2", "--branch", "--untracked-files=no"}).out;
   for (const std::string_view line : lines_of(status)) {
     if (line.starts_with(kCommit) && !line.ends_with(kNone))
-      told.state = {{"commit", line.substr(kCommit.size())}, {"changed", false}};
-    else if (!line.starts_with('#') && !told.state.is_null())
-      told.state["changed"] = true;
+      state = {{"commit", line.substr(kCommit.size())}, {"changed", false}};
+    else if (!line.starts_with('#') && !state.is_null())
+      state["changed"] = true;
   }
-  told.next = begin + (steady_seconds() - begin) / kPart;
-  return told.state;
+  return state;
 }
 
 // Whether the files of a run whose record is missing or damaged are this one's, and tell how far it is.
@@ -172,7 +160,7 @@ bool is_told_by_others(const fs::path& run, const RunConfig& config) {
 }
 
 // Records the commit of the working directory, and keeps what differs from it: with both, the program is as
-// it was.
+// it was. Each run asks, because people go on with their program while a sweep runs it.
 void keep_changes(const fs::path& run, RunRecord& record, const CommandSpec& spec) {
   constexpr const char* kChangesFile = "git.diff";
   constexpr std::size_t kMost = std::size_t{1} << 20;
