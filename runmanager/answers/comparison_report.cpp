@@ -77,14 +77,15 @@ std::string change_text(const ComparedPair& pair, const Metric& metric) {
 
 std::string notes_text(const ComparedPair& pair) { return fmt::format("{}", fmt::join(pair.notes, "; ")); }
 
-TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
+// `base` and `other`: what the two sides are called. `is_text`: notes, which may be long, follow the rows.
+TextTable pairs_table(const Comparison& comparison, const std::vector<ComparedPair>& pairs,
+                      const std::string& base, const std::string& other, bool is_text) {
   const Metric& metric = *comparison.metric;
-  const std::vector<ComparedPair>& pairs = value.pairs;
   TextTable table;
+  if (pairs.empty()) return table;
   for (std::size_t i = 0; i < pairs.front().settings.size(); ++i)
-    table.add_column({.title = pairs.front().settings[i].first, .right_aligned = false}, pairs,
+    table.add_column({.title = pairs.front().settings[i].first, .right_aligned = false, .leads = true}, pairs,
                      [i](const ComparedPair& pair) { return pair.settings[i].second; });
-  const std::string base = label(comparison, value.base), other = label(comparison, value.other);
   const auto timed = [&metric](const std::optional<double>& number, int jobs) {
     return (jobs > 1 && is_time(metric) ? "~" : "") + metric_text(metric, number, "-");
   };
@@ -99,9 +100,18 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
                      [&](const ComparedPair& pair) { return both(pair.*times.of_pair); });
   table.add_column({.title = "largest loss difference", .importance = 40}, pairs,
                    [](const ComparedPair& pair) { return curves_text(pair.curves); });
-  table.add_column({.title = "but"}, pairs, notes_text);
+  if (!is_text) table.add_column({.title = "but"}, pairs, notes_text);
   table.drop_empty_columns();
+  for (const ComparedPair& pair : pairs)
+    table.tails.push_back(pair.notes.empty() ? "" : "but " + notes_text(pair));
   return table;
+}
+
+// Whether the terminal has room for all columns that cannot be left out.
+bool fits(TextTable table, const TableStyle& style) {
+  if (style.format != TableFormat::kText || style.width == 0) return true;
+  table.fit(style.width, style.unicode);
+  return table.width() <= style.width;
 }
 
 std::string interval_text(const MeanEstimate& estimate, const auto& text) {
@@ -248,10 +258,17 @@ std::string comparison_text(const Comparison& comparison, const TableStyle& styl
   };
   std::string text;
   for (const ComparedValue& value : comparison.values) {
-    if (is_text)
-      text += fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base,
+    TextTable table = pairs_table(comparison, value.pairs, label(comparison, value.base),
+                                  label(comparison, value.other), is_text);
+    std::string title =
+        fmt::format("{}: {} against {}, {}", comparison.key, value.other, value.base, comparison.metric->key);
+    if (!fits(table, style)) {
+      table = pairs_table(comparison, value.pairs, "base", "other", is_text);
+      title = fmt::format("{}: {} (other) against {} (base), {}", comparison.key, value.other, value.base,
                           comparison.metric->key);
-    if (!value.pairs.empty()) text += formatted_table(pairs_table(comparison, value), style) + "\n";
+    }
+    if (is_text) text += wrapped(title, style.width) + "\n\n";
+    if (!value.pairs.empty()) text += formatted_table(std::move(table), style) + "\n";
     text += escaped(sentence(comparison, value)) + "\n\n";
   }
   for (const std::string& line : remarks(comparison)) text += escaped(line) + (is_text ? "\n" : "\n\n");

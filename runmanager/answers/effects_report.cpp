@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/base/printable.h"
+#include "core/base/text.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/text/json_output.h"
@@ -45,6 +47,7 @@ TextTable shares_table(const Effects& effects, const TableStyle& style) {
   const char* none = style.format == TableFormat::kCsv ? "" : "-";
   TextTable table({"setting", "best", "share", "F", "p"}, 2);
   table.set_importances({kNeeded, 30, kNeeded, 10, 20});
+  table.columns[0].leads = table.columns[1].leads = true;
   for (const Effect& effect : effects.effects) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
@@ -68,6 +71,7 @@ TextTable shares_table(const Effects& effects, const TableStyle& style) {
 TextTable levels_table(const Effects& effects) {
   TextTable table({"setting", "value", "mean", "+-"}, 2);
   table.set_importances({kNeeded, kNeeded, kNeeded, 10});
+  table.columns[0].leads = table.columns[1].leads = true;
   for (const Effect& effect : effects.effects) {
     for (std::size_t i = 0; i < effect.levels.size(); ++i) {
       const EffectLevel& level = effect.levels[i];
@@ -82,7 +86,10 @@ TextTable levels_table(const Effects& effects) {
 TextTable front_table(const Effects& effects) {
   TextTable table;
   for (std::size_t i = 0; i < effects.front[0].settings.size(); ++i)
-    table.add_column({.title = effects.front[0].settings[i].first, .right_aligned = false, .importance = 10},
+    table.add_column({.title = effects.front[0].settings[i].first,
+                      .right_aligned = false,
+                      .importance = 10,
+                      .leads = true},
                      effects.front, [i](const FrontRun& run) { return run.settings[i].second; });
   const Metric& metric = *effects.goal.metric;
   table.add_column({.title = std::string(metric.key)}, effects.front,
@@ -129,9 +136,10 @@ std::string effects_text(const Effects& effects, const std::vector<TextTable>& t
   std::string text;
   // Tables that are too wide all the same stay as they are.
   const auto say = [&](const std::string& sentence) { text += wrapped(sentence, style.width); };
-  say(fmt::format("Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n",
-                  effects.goal.metric->key, effects.goal.largest_is_best ? "larger" : "smaller",
-                  effects.combinations * effects.repeats, effects.combinations,
+  say(fmt::format("Effects on {} ({} is better) of {}: {}{}; mean {}\n\n", effects.goal.metric->key,
+                  effects.goal.largest_is_best ? "larger" : "smaller",
+                  counted(effects.combinations * effects.repeats, "run"),
+                  counted(effects.combinations, "combination"),
                   effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
                   metric_text(*effects.goal.metric, effects.mean)));
   text += formatted_table(tables[0], style);
@@ -143,7 +151,7 @@ std::string effects_text(const Effects& effects, const std::vector<TextTable>& t
   }
   if (!effects.left_out.empty())
     say(fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
-                    printable(fmt::format("{}", fmt::join(effects.left_out, ", ")))));
+                    printable(first_names(effects.left_out))));
   return text;
 }
 

@@ -209,6 +209,7 @@ Importances importances_of(const std::vector<RunRecord>& runs, const Goal& goal)
 Answer answer_of(const Importances& importances, const TableStyle& style) {
   TextTable table({"setting", "best trials have", "importance", "trials", "by chance"}, 2);
   table.set_importances({kNeeded, 30, kNeeded, 10, 20});
+  table.columns[0].leads = true;
   for (const Importance& setting : importances.settings)
     table.rows.push_back({setting.key, setting.best, share_cell(setting.share, style.format),
                           std::to_string(setting.trials), setting.may_be_chance ? "maybe" : "no"});

@@ -68,6 +68,24 @@ TEST(Comparison, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   EXPECT_THAT(comparison_text(comparison, {TableFormat::kText, true}), Not(HasSubstr("not shown")));
 }
 
+// Titles that are cut would be the same, and long values push all else out.
+TEST(Comparison, CutsLongValuesAndNamesForANarrowTerminal) {
+  const std::string same(60, 'x'), other = "b" + same;
+  std::vector<SourceRun> runs;
+  for (const char* file : {"/data/one/a.json", "/data/one/b.json"})
+    for (const std::string& optimizer : {"a" + same, other})
+      runs.push_back(made_run({{"optimizer", optimizer}, {"file", same + file}}, "cpu", 1));
+  const Comparison comparison = compare_runs(runs, "optimizer", "");
+  const std::string narrow = comparison_text(comparison, {TableFormat::kText, true, 60});
+  EXPECT_THAT(narrow,
+              AllOf(StartsWith("optimizer:\n" + other + " (other)"), HasSubstr(" (base), epoch_seconds\n"),
+                    HasSubstr("\n  file                base   other  base / other"),
+                    HasSubstr("\n  …data/one/a.json  "), HasSubstr("\n  …data/one/b.json  ")));
+  EXPECT_LE(testing::widest_line(narrow.substr(narrow.find("\n  file"), 200)), 60);
+  const std::string wide = comparison_text(comparison, {TableFormat::kText, true});
+  EXPECT_THAT(wide, AllOf(HasSubstr("  optimizer=a"), HasSubstr("  " + same + "/data/one/a.json  ")));
+}
+
 TEST(Comparison, TheFirstEpochIsApart) {
   std::vector<SourceRun> runs = grid();
   runs[0].record.epochs[0].set("epoch_seconds", 100);
@@ -93,7 +111,7 @@ TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
 
 TEST(Comparison, SaysInHowManyEpochsLossesAreEqualIfOneRunHasMore) {
   EXPECT_THAT(text_of({made_run({}, "cpu", 1, {3, 2, 1}), made_run({}, "cuda:0", 1, {3, 2})}),
-              HasSubstr(" 0 in 2 epochs "));
+              HasSubstr(" 0 in 2 epochs  but 3 and 2 epochs\n"));
 }
 
 TEST(Comparison, ComparesProgramsAtTheSameStep) {

@@ -254,6 +254,7 @@ TEST(Effects, LeaveOutRepeatsThatOtherCombinationsDoNotHave) {
   const Effects effects = effects_of(runs, "score");
   EXPECT_EQ(effects.repeats, 1u);
   EXPECT_EQ(effects.left_out.size(), 11u);
+  EXPECT_THAT(answer_of(effects, {}).text, EndsWith(" and 8 more\n"));
 }
 
 TEST(Effects, TheFrontHasWhatNoOtherRunBeatsInBothTimeAndMetric) {
