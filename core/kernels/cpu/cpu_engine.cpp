@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/cpu_engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/threads.h"
@@ -13,12 +14,27 @@ int threads_of(const EngineOptions& options) {
   return options.threads > 0 ? options.threads : available_cores();
 }
 
-// In double and always in the same order.
-double sum_of_squares(const float* values, std::size_t floats) {
-  double sum = 0;
-  for (std::size_t i = 0; i < floats; ++i)
-    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  return sum;
+// Parts of the gradient whose squares are added up at once.
+constexpr std::size_t kSumsAtOnce = 4;
+
+// sums[k] = the sum of the squares of values [begins[k], begins[k + 1]), in double and in order. At once,
+// because an addition waits for the one before it in its sum.
+void sums_of_squares(const float* values, const std::array<std::size_t, kSumsAtOnce + 1>& begins,
+                     double* sums) {
+  std::array<double, kSumsAtOnce> at_once{};
+  const auto add = [&](std::size_t k, std::size_t i) {
+    const auto value = static_cast<double>(values[begins[k] + i]);
+    at_once[k] += value * value;
+  };
+  std::size_t shortest = begins[1] - begins[0];
+  for (std::size_t k = 1; k < kSumsAtOnce; ++k) shortest = std::min(shortest, begins[k + 1] - begins[k]);
+  for (std::size_t i = 0; i < shortest; ++i) {
+    for (std::size_t k = 0; k < kSumsAtOnce; ++k) add(k, i);
+  }
+  for (std::size_t k = 0; k < kSumsAtOnce; ++k) {
+    for (std::size_t i = shortest; i < begins[k + 1] - begins[k]; ++i) add(k, i);
+  }
+  std::ranges::copy(at_once, sums);
 }
 
 DevicePlace place_in(const Communicator* group) {
@@ -114,38 +130,45 @@ void CpuEngine::step(double learning_rate) {
   constexpr std::size_t kCacheLinesPerPart = 64;
   const std::size_t parts = (cache_lines + kCacheLinesPerPart - 1) / kCacheLinesPerPart;
   const auto begin_of = [&](std::size_t part) { return part_begin(cache_lines, parts, part) * kLanes; };
-  norms_.resize(parts);
   const bool has_total = memory_.partials.swap_total(memory_.gradient);
-  pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
-    const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-    if (!has_total) memory_.partials.total(begin, count, memory_.gradient.data() + begin);
-    if (options_.clip_norm > 0) {
-      norms_[part] = sum_of_squares(memory_.gradient.data() + begin, count);
-    } else {
-      update(begin, count, learning_rate);
-    }
-  });
-  if (options_.clip_norm > 0) {
+  float* const gradient = memory_.gradient.data();
+  const auto add_up = [&](std::size_t begin, std::size_t end) {
+    if (!has_total) memory_.partials.total(begin, end - begin, gradient + begin);
+  };
+  if (options_.clip_norm <= 0) {
+    pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
+      add_up(begin_of(part), begin_of(part + 1));
+      update(begin_of(part), begin_of(part + 1), learning_rate);
+    });
+  } else {
+    const std::size_t groups = (parts + kSumsAtOnce - 1) / kSumsAtOnce;
+    norms_.resize(groups * kSumsAtOnce);
+    pool_.run(groups, [&](std::size_t group, std::size_t) noexcept {
+      std::array<std::size_t, kSumsAtOnce + 1> begins;
+      for (std::size_t k = 0; k <= kSumsAtOnce; ++k)
+        begins[k] = begin_of(std::min(group * kSumsAtOnce + k, parts));
+      add_up(begins.front(), begins.back());
+      sums_of_squares(gradient, begins, norms_.data() + group * kSumsAtOnce);
+    });
     double squares = 0;
     for (const double part : norms_) squares += part;
     // The same factor as torch.nn.utils.clip_grad_norm_.
     const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
-      const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-      float* gradient = memory_.gradient.data() + begin;
+      const std::size_t begin = begin_of(part), end = begin_of(part + 1);
       if (factor < 1) {
-        for (std::size_t i = 0; i < count; ++i) gradient[i] *= static_cast<float>(factor);
+        for (std::size_t i = begin; i < end; ++i) gradient[i] *= static_cast<float>(factor);
       }
-      update(begin, count, learning_rate);
+      update(begin, end, learning_rate);
     });
   }
   prepare_ops();
 }
 
-void CpuEngine::update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
+void CpuEngine::update(std::size_t begin, std::size_t end, double learning_rate) noexcept {
   OptimizerStep step{.learning_rate = learning_rate,
                      .number = steps_,
-                     .floats = count,
+                     .floats = end - begin,
                      .gradient = memory_.gradient.data() + begin,
                      .past_caches = pool_.size() > 1,
                      .parameters = memory_.parameters.data() + begin};

@@ -96,7 +96,7 @@ class CpuEngine final : public ReplicaEngine {
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
   void prepare_ops();
   void step(double learning_rate);
-  void update(std::size_t begin, std::size_t count, double learning_rate) noexcept;
+  void update(std::size_t begin, std::size_t end, double learning_rate) noexcept;
 
   /// Calls work(blocks) for the blocks of one of `parts` nearly equal runs, a few at a time. With several
   /// phases a block has the workspace of its number among those from block `first` on, otherwise one of the
