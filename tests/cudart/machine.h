@@ -24,6 +24,7 @@ enum class CallError {
   kLaunchFailure = 719,
   kTensorMemoryLeak = 721,
   kSystemDriverMismatch = 803,
+  kMpsClientTerminated = 810,
   kUnknown = 999
 };
 

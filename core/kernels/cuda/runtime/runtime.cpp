@@ -38,9 +38,10 @@ bool is_sticky(cudaError_t error) {
     default:
       break;
   }
-  // cudaErrorContained and cudaErrorTensorMemoryLeak, which older toolkits do not name.
+  // cudaErrorContained, cudaErrorTensorMemoryLeak and cudaErrorMpsClientTerminated, which older toolkits do
+  // not name.
   const int number = error;
-  return number == 226 || number == 721;
+  return number == 226 || number == 721 || number == 810;
 }
 
 void check(cudaError_t error, const char* doing) {

@@ -162,7 +162,7 @@ TEST_F(CudaRuntime, ReportsAnyCallThatFailsWithItsPurposeAndOnlyOnce) {
 
 TEST_F(CudaRuntime, SaysThatTheProcessIsBrokenAfterAKernelFailed) {
   using enum cudart::CallError;
-  for (const auto error : {kIllegalAddress, kContained, kTensorMemoryLeak, kUnknown}) {
+  for (const auto error : {kIllegalAddress, kContained, kTensorMemoryLeak, kMpsClientTerminated, kUnknown}) {
     {
       Stream stream;
       const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
