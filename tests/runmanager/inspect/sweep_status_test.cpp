@@ -142,7 +142,7 @@ TEST(SweepStatus, OfASearchThatWasStoppedBetweenTwoTrialsIsInterrupted) {
     write_file_atomically(directory / "sweep.json",
                           fmt::format(R"({{"name": "s", "command": ["true", "{{x}}"],
         "params": {{"x": {{"uniform": [0, 1]}}}}, "runs": ["a"],
-        "search": {{"method": "tpe", "trials": {}, "at_once": 1}}}})",
+        "search": {{"method": "tpe", "trials": {}, "at_once": 1}}, "provenance": {{}}}})",
                                       trials));
     std::filesystem::create_directory(directory / "a");
     RunRecord run = ended_record("a", RunStatus::kCompleted, "2026-01-01T00:00:09Z");
