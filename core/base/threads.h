@@ -1,13 +1,13 @@
-// Starting threads and waiting for them.
+// Starting threads, how many of them, and waiting for them.
 #pragma once
 
-#include <sched.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <iosfwd>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -36,13 +36,13 @@ class BlockSignals {
   sigset_t before_;
 };
 
-/// Hardware threads that this process may run on, >= 1.
-inline int available_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+/// How many cores a container may keep busy, rounded up, by its file cpu.max of cgroups, such as
+/// "150000 100000"; nothing if it has no limit.
+std::optional<int> cores_of_quota(std::istream& cpu_max);
+
+/// Hardware threads that this process may run on, >= 1: not more than a container's limit of processor time
+/// keeps busy, because others would wait for those that are out of it. Thread-safe.
+int available_cores();
 
 /// Starts a thread that calls `body`. Throws Error if the system has no thread left: "cannot start a thread
 /// that PURPOSE: Resource temporarily unavailable". Thread-safe.
