@@ -74,16 +74,16 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
   return log;
 }
 
-// By looks: while the process was stopped (Ctrl-Z), the disk had no chance, and one look at most counts.
+// In short waits: of the time for which the process was stopped (Ctrl-Z), one wait at most counts.
 template <class Done>
 bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
-  constexpr int kLooks = 20;
-  const std::chrono::microseconds look = options_.write_timeout;
+  constexpr int kWaits = 20;
+  const std::chrono::microseconds timeout = options_.write_timeout;
   std::uint64_t seen = written_;
-  for (int looks = 0; !failed_ && !done(); seen = written_) {
+  for (int waits = 0; !failed_ && !done(); seen = written_) {
     const auto news = [&] { return failed_ || done() || written_ != seen; };
-    looks = done_.wait_for(lock, look / kLooks, news) ? 0 : looks + 1;
-    if (looks < kLooks) continue;
+    waits = done_.wait_for(lock, timeout / kWaits, news) ? 0 : waits + 1;
+    if (waits < kWaits) continue;
     fail("the disk has taken nothing for " + std::to_string(options_.write_timeout.count()) + " ms while " +
          std::to_string(appended_ - written_) + " bytes wait for it");
     stalled_ = true;

@@ -219,8 +219,8 @@ Histogram count(std::span<const Value> values) {
 
 constexpr double kMaxBuckets = 100'000;  // more than a person or a browser can use
 
-// numpy.percentile(): linear between the two nearest values. `sorted` is not empty. This and the widths round
-// as numpy does: a last bit of a width can be one more bucket.
+// numpy.percentile(): linear between the two nearest values. `sorted` is not empty. This and the width of kFd
+// round as numpy does for float64: a last bit of a width can be one more bucket.
 double percentile(const std::vector<double>& sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
   const auto index = static_cast<std::size_t>(at);

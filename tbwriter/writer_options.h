@@ -18,9 +18,9 @@ struct WriterOptions {
   /// ... or once this many bytes are queued.
   std::size_t flush_bytes = std::size_t{1} << 20;
   /// Limit of the queue in bytes; 0 is 1. If the disk falls behind that far, add_*() waits for room as long
-  /// as the disk makes progress. No progress for `write_timeout`, without time when the process was stopped,
-  /// is a failure of the writer, like a full disk, so add_*(), flush(), sync() and close() never block
-  /// forever. Less than 1 ms is 1 ms.
+  /// as the disk makes progress. No progress for `write_timeout`, not counting the time for which the process
+  /// was stopped, is a failure of the writer, like a full disk, so add_*(), flush(), sync() and close() never
+  /// block forever. Less than 1 ms is 1 ms.
   std::size_t queue_bytes = std::size_t{64} << 20;
   std::chrono::milliseconds write_timeout{30000};
   /// The first step that this session writes. TensorBoard discards the points of older files in the directory

@@ -53,10 +53,12 @@ std::string printable_line(std::string_view text) {
 }
 
 std::string shown_text(std::string_view text, std::size_t most) {
+  constexpr std::size_t kMaxTrailing = 3;  // bytes of a character after its first
   std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (i >= most && (byte & 0xC0u) != 0x80u) return shown + "…";
+    const bool is_inside = (byte & 0xC0u) == 0x80u && i < most + kMaxTrailing;
+    if (i >= most && !is_inside) return shown + "…";
     if (byte < 0x20 || byte == 0x7F) {
       shown += "\\u";
       append_hexadecimal(shown, byte, 4);

@@ -16,8 +16,8 @@ std::string printable(std::string_view text);
 /// The same on one line: line breaks and tabs are escaped also. For names of files, which may have them.
 std::string printable_line(std::string_view text);
 
-/// `text` for a message: with ASCII control characters escaped, as \u000a, and cut after `most` bytes or a
-/// few more, as it is never cut inside a character. Thread-safe.
+/// `text` for a message: with ASCII control characters escaped, as \u000a, and cut after `most` bytes or up
+/// to three more, as it is never cut inside a character. Thread-safe.
 std::string shown_text(std::string_view text, std::size_t most);
 
 }  // namespace sweep

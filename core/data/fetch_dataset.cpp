@@ -61,6 +61,10 @@ def read(read_next, *arguments, **options):
         return read_next(*arguments, **options)
     except urllib.error.HTTPError as error:
         fail(22, f"The requested URL returned error: {error.code}")
+    except http.client.IncompleteRead:
+        fail(18, "the connection ended before the end of the file")
+    except http.client.InvalidURL as error:
+        fail(3, error)
     except http.client.HTTPException as error:
         fail(8, f"no answer of a web server: {error!r}")
     except OSError as error:

@@ -60,8 +60,8 @@ struct CleanedCache {
   std::uint64_t bytes = 0;
 };
 
-/// Removes all files of the cache, and no others. Throws IoError if one cannot be removed, or the folder
-/// not be read. Runs that use one go on: its memory stays until they end.
+/// Removes all files of the cache, and no others. Throws IoError if one cannot be removed, or if the
+/// folder cannot be read. Runs that use one go on: its memory stays until they end.
 CleanedCache clean_cache(const std::filesystem::path& folder);
 
 struct DatasetPlace {

@@ -152,7 +152,8 @@ cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
   constexpr std::uint64_t kLeastLowerHalf = 1 << 20, kLowerHalves = std::uint64_t{1} << 32;
   const auto has_small_lower_half = [&] {
     const std::uint64_t lower = reinterpret_cast<std::uintptr_t>(*pointer) % kLowerHalves;
-    return lower < kLeastLowerHalf || lower + bytes > kLowerHalves;
+    const bool fits = bytes <= kLowerHalves - kLeastLowerHalf - kAlignment;
+    return lower < kLeastLowerHalf || (fits && lower + bytes > kLowerHalves);
   };
   for (take(); has_small_lower_half(); take()) s.unused.emplace_back(static_cast<std::byte*>(*pointer));
   std::memset(*pointer, 0xFF, bytes);

@@ -72,7 +72,8 @@ TEST(IsEventFileName, KnowsItsOwnNames) {
   for (const char* name :
        {"mynotes.tfevents.txt", "events.out.tfevents.", "events.out.tfevents.1700000000.host.12.3",
         "events.out.tfevents.1700000000.host.12.v2", "events.out.tfevents.170000000.host.12.000000",
-        "events.out.tfevents.1700000000.12.000000", "events.out.tfevents.1700000000..12.000000.txt"})
+        "events.out.tfevents.1700000000.12.000000", "events.out.tfevents.1700000000host.12.000000",
+        "events.out.tfevents.-123456789.host.12.000000", "events.out.tfevents.1700000000..12.000000.txt"})
     EXPECT_FALSE(is_event_file_name(name)) << name;
 }
 

@@ -46,8 +46,7 @@ endfunction()
 function(sweep_set_up_test_target target)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "LIBRARIES")
   sweep_compile_quickly(${target})
-  # -Og takes the compiler a fifth less time than -O1, but makes reading of records by runmanager slower by half. Line numbers of
-  # tests take a tenth of its time; a debugger wants the preset dev.
+  # -Og takes the compiler a fifth less time than -O1 does. Line numbers of tests take a tenth of its time; a debugger wants the preset dev.
   if(NOT SWEEP_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-Og>)
   endif()
