@@ -189,21 +189,12 @@ void MetricSources::begin_attempt(int attempt) {
 }
 
 void MetricSources::add_output(std::string_view text) {
-  const std::string found = found_in(text);
-  if (found.empty()) return;
-  struct ::stat status {};
-  open_file(status);
-  // A program that has opened it to write, and not to append, would write over these lines: restore() adds
-  // them when it has ended.
-  if (is_replaced_)
-    unwritten_ += found;
-  else
-    append(found);
+  if (const std::string found = found_in(text); !found.empty()) append(found);
 }
 
 void MetricSources::end_attempt() {
-  add_output("\n");
-  if (!file_line_.empty()) append("");
+  const std::string found = found_in("\n");
+  if (!found.empty() || !file_line_.empty()) append(found);
   next_search_ = 0;
 }
 
@@ -238,10 +229,12 @@ void MetricSources::append(std::string_view lines) const {
   write_all(file.get(), fmt::format("{}{}", file_line_.empty() ? "" : "\n", lines), path_);
 }
 
-// Notices if it is another file now.
-FileDescriptor MetricSources::open_file(struct ::stat& status) {
-  FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return FileDescriptor(-1);
+void MetricSources::poll_file(const Use& use) {
+  constexpr std::size_t kHead = 64, kShown = 60, kLimit = std::size_t{1} << 24;
+  constexpr double kNanosecond = 1e-9;
+  const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct ::stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return;
   // Programs may open it to write instead of to append, or replace it.
   std::string head(head_.size(), '\0');
   const bool has_other_head = ::pread(file.get(), head.data(), head.size(), 0) >= 0 && head != head_;
@@ -250,20 +243,6 @@ FileDescriptor MetricSources::open_file(struct ::stat& status) {
     offset_ = 0;
     file_line_.clear();
   }
-  return file;
-}
-
-void MetricSources::write_kept() {
-  const std::string kept = std::exchange(kept_, {});
-  if (!kept.empty() && !is_replaced_) append(kept);  // else restore() does it
-}
-
-void MetricSources::poll_file(const Use& use) {
-  constexpr std::size_t kHead = 64, kShown = 60, kLimit = std::size_t{1} << 24;
-  constexpr double kNanosecond = 1e-9;
-  struct ::stat status {};
-  const FileDescriptor file = open_file(status);
-  if (file.get() < 0) return;
   // The last line was made when the file changed. When the others were is not known: evenly is nearest to
   // what programs do.
   const double before = looked_;
@@ -296,9 +275,7 @@ void MetricSources::poll_file(const Use& use) {
     offset_ += static_cast<std::uint64_t>(size);
     add_to_lines(file_line_, {part.data(), static_cast<std::size_t>(size)}, "\n", kLimit, use_line);
   }
-  std::string line;
-  add_to_lines(line, std::exchange(unwritten_, {}), "\n", kLimit, use_line);
-  write_kept();
+  if (!kept_.empty()) append(std::exchange(kept_, {}));
 }
 
 void MetricSources::poll_events(const Use& use) {
@@ -314,7 +291,7 @@ void MetricSources::poll_events(const Use& use) {
     read_next(first->first, first->second);
     use(std::move(report));
   }
-  write_kept();
+  if (!kept_.empty()) append(std::exchange(kept_, {}));
 }
 
 void MetricSources::find_events_files() {

@@ -2,8 +2,6 @@
 // TensorBoard, whose directories and tags have names of other programs.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/file.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/kinds/command/report_history.h"
 #include "runmanager/sweepfile/metric_pattern.h"
@@ -59,8 +56,8 @@ std::optional<std::string> above_tag(const std::string& directory, const std::st
 /// - Its output, searched by the regular expressions of "metrics". A value's step is that of the expression,
 ///   or counts how often the metric was found in this attempt: without steps of their own, it is not known
 ///   whether the values of an attempt go on or start over. If carriage returns overwrite a line, as progress
-///   bars do, its last value counts. What is found is appended to kMetricsFile, or if the program has
-///   replaced that, written there when the attempt has ended: it is there when the run goes on later.
+///   bars do, its last value counts. What is found is appended to kMetricsFile: it is there when the run goes
+///   on later.
 /// - kMetricsFile, JSON lines. Numbers of a line are values, "step", or "epoch", is their step. NaN and
 ///   Infinity are allowed as Python writes them. If the file is replaced, all of the new one is read.
 /// - The events files of other programs in the run's directory and below it. What cannot be read is left out.
@@ -114,8 +111,6 @@ class MetricSources {
 
   std::string found_in(std::string_view output);
   void append(std::string_view lines) const;
-  FileDescriptor open_file(struct ::stat& status);
-  void write_kept();
   void find_events_files();
   void read_next(const std::filesystem::path& path, EventsFile& file) const;
 
@@ -127,7 +122,6 @@ class MetricSources {
   bool is_replaced_ = false;             // since restore()
   double looked_ = 0;                    // when it was last read, in seconds since 1970
   std::string kept_;                     // lines that belong into it once it is read to its end
-  std::string unwritten_;                // lines to be read as if they were in it
   std::map<std::filesystem::path, EventsFile> events_;
   double next_search_ = 0;  // for new ones
   std::map<std::string_view, std::string> problems_;
