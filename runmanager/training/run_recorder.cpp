@@ -44,9 +44,10 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance, R
 }
 
 // A start drops, in one of TensorBoard's readers, all older points from its step on. Points per batch count
-// in batches, so the step has to be above theirs as well.
-std::int64_t step_of_start(const RunProgress& progress) {
-  return std::max(static_cast<std::int64_t>(progress.record.epochs.size()) + 1, progress.position.batches);
+// in batches, so where they are written, the step has to be above theirs as well.
+std::int64_t step_of_start(const Run& run, const RunProgress& progress) {
+  const auto epochs = static_cast<std::int64_t>(progress.record.epochs.size());
+  return run.log.batches > 0 ? std::max(epochs + 1, progress.position.batches) : epochs + 1;
 }
 
 }  // namespace
@@ -87,7 +88,6 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
   record_ = new_record(run, options_.provenance, RunStatus::kRunning);
   record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
-  next_batch_ = progress.position.batches;
   record_.best_epoch = progress.record.best_epoch;
   record_.setup_seconds = progress.record.setup_seconds;
   record_.placement = progress.record.placement;
@@ -103,7 +103,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const TrainedN
     remove_other_events(directory_, progress.position);
     tbwriter::truncate_to(directory_, {progress.position.events_file, progress.position.events_bytes});
   }
-  restore_events(run, recorded_epochs(directory_), step_of_start(progress));
+  restore_events(run, recorded_epochs(directory_), step_of_start(run, progress));
   record_.logging_seconds += now() - begin;
 }
 
@@ -157,7 +157,7 @@ void RunRecorder::inherit(const RunRecord& parent) {
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  RunPosition reached{position.file, position.bytes, std::max(batches, next_batch_)};
+  RunPosition reached{position.file, position.bytes, batches};
   if (options_.shared) reached.earlier_files = earlier_files_;
   return reached;
 }

@@ -87,8 +87,7 @@ class RunRecorder final : public RunTracker {
               const RunProgress& progress, RunRecord& record);
 
   /// Between epochs: how far events and training have got, which a checkpoint keeps so that the run can be
-  /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run;
-  /// 0: as the points per batch tell.
+  /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run.
   RunPosition position(std::int64_t batches) const;
   /// Returns when all events so far are in their file, and also on disk for Survives::kPowerCut. Thread-safe.
   void flush(Survives survives);
@@ -150,7 +149,6 @@ class RunRecorder final : public RunTracker {
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::vector<std::string> earlier_files_;  // RunPosition::earlier_files
-  std::int64_t next_batch_ = 0;             // above the steps of all points per batch
   std::optional<double> learning_rate_;
   std::optional<OpenEpoch> epoch_;
   std::size_t restored_epochs_ = 0;

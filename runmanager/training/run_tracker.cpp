@@ -145,7 +145,6 @@ void RunTracker::track_epoch_metric(std::string_view name, double value) {
 void RunTracker::track_batch(const Totals& totals, std::int64_t batch) {
   epoch("track_batch");
   recorder_->log_->batch(totals, batch, "batch");
-  recorder_->next_batch_ = std::max(recorder_->next_batch_, batch + 1);
 }
 
 void RunTracker::track_learning_rate(double learning_rate) {

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/training/run_manager.h"
-#include "tbwriter/event_reader.h"
 #include "tests/support/run_world.h"
 
 namespace sweep::own_loop_test {
@@ -98,35 +96,6 @@ TEST_F(OwnTrainingLoop, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(directory.path() / "removed/lr=0.25"), "distance").size(),
             4u);
   EXPECT_EQ(parse_csv(read_file(directory.path() / "stopped/results.csv")).size(), 1u + 4);
-}
-
-TEST_F(OwnTrainingLoop, KeepsThePointsOfItsBatchesWhenItGoesOn) {
-  RunManager manager({.directory = directory.path()});
-  const sweep::Run run = RunBuilder::get_runs({{"lr", {0.25}}}).at(0);
-  const auto train_epoch = [&](std::int64_t first) {
-    manager.begin_epoch();
-    for (std::int64_t batch = first; batch < first + 5; ++batch) {
-      const Totals totals{.loss = 1, .samples = 1};
-      manager.track(totals);
-      manager.track_batch(totals, batch);
-    }
-    manager.end_epoch();
-  };
-  manager.begin_run(run);
-  train_epoch(0);
-  std::string progress = manager.progress();
-  manager.end_run(RunStatus::kInterrupted);
-  for (const std::int64_t first : {5, 10}) {
-    manager.resume_run(run, progress);
-    const std::string newest = own_event_files(directory.path() / run.name).back();
-    tbwriter::EventReader reader(directory.path() / run.name / newest);
-    reader.next();  // the version
-    EXPECT_EQ(tbwriter::decode_event(reader.next().value()).step, first)
-        << "TensorBoard drops points from here on";
-    if (first == 5) train_epoch(first);
-    progress = manager.progress();
-    manager.end_run(RunStatus::kInterrupted);
-  }
 }
 
 TEST_F(OwnTrainingLoop, BeginsItsEventsAnewIfTheyAreGoneBeforeItsFirstEpoch) {
