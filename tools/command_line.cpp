@@ -170,8 +170,9 @@ std::string reworded(const std::string& message) {
   if (again != std::string::npos) return message.substr(0, again) + ": is given more than once";
   if (required == std::string::npos || !message.ends_with(kMissing)) return message;
   const std::size_t begin = required + kRequired.size();
+  const std::string type = message.substr(begin, message.size() - kMissing.size() - begin);
   return fmt::format("{0}: a value is missing, want {0} {1}", message.substr(0, required),
-                     message.substr(begin, message.size() - kMissing.size() - begin));
+                     type.substr(0, type.find(':')));  // "NAME:{local,slurm}"
 }
 
 template <typename... Errors>

@@ -41,8 +41,10 @@ CLI::Validator one_of(std::vector<std::string> choices) {
 CLI::Validator whole_number(int least, int most) {
   const auto check = [least, most](std::string& word) {
     const auto number = number_in<int>(word);
-    return want(number && *number >= least && *number <= most, word,
-                fmt::format("a whole number from {} to {}", least, most));
+    std::string problem = want(number && *number >= least && *number <= most, word,
+                               fmt::format("a whole number from {} to {}", least, most));
+    if (problem.empty()) word = std::to_string(*number);  // CLI11 takes 010 for 8.
+    return problem;
   };
   return CLI::Validator(check, fmt::format("{}-{}", least, most));
 }

@@ -52,7 +52,7 @@ CLI::Validator number_not_negative(const std::string& wanted);
 template <typename Number>
 CLI::Option* add_count(CLI::App& app, const std::string& name, Number& value, const std::string& help,
                        int least, int most) {
-  return add_value(app, name + " N", value, help)->check(whole_number(least, most));
+  return add_value(app, name + " N", value, help)->transform(whole_number(least, most));
 }
 
 /// Adds --format, and --json for the same as --format json. `format` is set while the command line is read

@@ -77,7 +77,8 @@ std::string change_text(const ComparedPair& pair, const Metric& metric) {
 
 std::string notes_text(const ComparedPair& pair) { return fmt::format("{}", fmt::join(pair.notes, "; ")); }
 
-// `base` and `other`: what the two sides are called. `is_text`: notes, which may be long, follow the rows.
+// `base` and `other`: what the two sides are called. `is_text`: notes, which may be long, have no
+// column: they follow the rows.
 TextTable pairs_table(const Comparison& comparison, const std::vector<ComparedPair>& pairs,
                       const std::string& base, const std::string& other, bool is_text) {
   const Metric& metric = *comparison.metric;

@@ -44,7 +44,7 @@ bool is_search(const nlohmann::ordered_json& file);
 /// train waits for a free slot, or for the results of other trials: it is pending. Other programs with runs
 /// have no lock, so theirs keep the recorded statuses.
 RecordedSweep read_current_sweep(const std::filesystem::path& directory, bool is_held);
-/// The same, which asks.
+/// The same; finds out itself whether a process has the directory.
 RecordedSweep read_current_sweep(const std::filesystem::path& directory);
 /// The same of one run in its sweep's directory.
 RunRecord read_current_run(const std::filesystem::path& run_directory);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "core/base/enum_names.h"
@@ -78,10 +79,13 @@ void find_search_end(const RecordedSweep& sweep, SweepStatus& status) {
 std::size_t trials_left(const RecordedSweep& sweep, const SweepStatus& status) try {
   if (status.unfinished > 0 || !status.search_end.empty() || trials_to_come(sweep.file) <= status.runs)
     return 0;
-  const Sweep whole = load_sweep(status.directory / kSweepFile);
-  return open_trials(whole, sweep.runs, false) > 0 ? all_trials(whole) - status.runs : 0;
-} catch (const ConfigError&) {
-  return 0;  // It is of another version.
+  LoadOptions load;
+  load.cuda_device_count = std::numeric_limits<int>::max();  // Whether its devices are here does not matter.
+  const Sweep whole = load_sweep(status.directory / kSweepFile, {}, load);
+  const std::size_t trials = std::max(all_trials(whole), status.runs);
+  return open_trials(whole, sweep.runs, false) > 0 ? trials - status.runs : 0;
+} catch (const Error&) {
+  return 0;  // It is of another version, or its data are not on this machine.
 }
 
 void sum_up(SweepStatus& status) {

@@ -50,7 +50,8 @@ void refuse_directory(const std::filesystem::path& directory, std::string_view p
   if (std::filesystem::exists(directory, error))
     throw DataError(fmt::format("{}: {}; want {}", directory.string(), problem, want));
   const std::filesystem::path meant = "runs" / directory;
-  const bool is_there = std::filesystem::exists(meant, ignored);
+  const bool is_name = !directory.empty() && *directory.begin() != "." && *directory.begin() != "..";
+  const bool is_there = is_name && std::filesystem::exists(meant, ignored);
   throw DataError(fmt::format("{}: {}; want {}{}", directory.string(),
                               error ? error.message() : "is not there", want,
                               did_you_mean(is_there ? meant.string() : "")));

@@ -284,6 +284,9 @@ void SweepRunner::train_with_others() {
     } while (here.collect() > 0);
     recorder_->write_means();
   });
+  // What a process that was killed has left: the last one that works on the sweep removes it.
+  directory_->stop_working();
+  directory_->act_alone([this] { remove_temporaries(directory_->path()); });
 }
 
 RunFate SweepRunner::fate_of(const RunConfig& config) {

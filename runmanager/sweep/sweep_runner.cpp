@@ -223,7 +223,7 @@ SweepOutcome SweepRunner::conclude() {
   return {.runs = std::move(records_),
           .directory = directory_->path(),
           .exit_code = exit_code,
-          .failed_fast = was_stopped_ && signal == 0 && options_.fail_fast};
+          .failed_fast = options_.fail_fast && has_failed_run_ && signal == 0};
 }
 
 SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment) {

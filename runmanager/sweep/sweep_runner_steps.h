@@ -119,6 +119,7 @@ class SweepRunner {
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
   bool was_stopped_ = false;              // while runs were trained
+  bool has_failed_run_ = false;           // in this start
   double work_per_epoch_ = 1;             // of the runs' training, on average
   std::size_t kept_trials_ = 0;           // added, and not told yet
   bool lacks_trials_ = false;             // the written file

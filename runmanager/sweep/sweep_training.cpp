@@ -75,6 +75,7 @@ void SweepRunner::train_runs() {
     recorder_->try_save();
     throw;
   }
+  has_failed_run_ = recorder_->has_failed_run();
   cost_ = recorder_->cost();
   means_ = recorder_->means();
   records_ = recorder_->take_records();

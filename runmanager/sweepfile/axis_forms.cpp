@@ -61,7 +61,9 @@ std::vector<double> numbers_of(const JsonView& list, const AxisForm& form, Probl
 
 // What is wrong with the three numbers, or "".
 std::string computed_error(std::string_view form, const std::vector<double>& numbers, const JsonView& third) {
-  if (!std::isfinite(numbers[1] - numbers[0])) return "the ends are too far apart for a number";
+  const double distance = numbers[1] - numbers[0];
+  if (!std::isfinite(form == "linspace" ? distance * numbers[2] : distance))
+    return "the ends are too far apart for a number";
   if (form == "range") {
     const double steps = (numbers[1] - numbers[0]) / numbers[2];
     if (numbers[2] == 0) return "the step is 0, want another";

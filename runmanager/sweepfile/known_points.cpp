@@ -20,11 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Whether `given` is the value, the name of one that is an object, or what results have of it.
+// Whether `given` is the name of a value that is an object, or what results have of it.
 bool is_called(const JsonView& value, const KeyPath& path, const Json& given) {
   const JsonView name = value.find("name");
-  return same_value(*value, given) || same_value(compared_value(*value, path), given) ||
-         (name && same_value(*name, given)) ||
+  return same_value(compared_value(*value, path), given) || (name && same_value(*name, given)) ||
          (given.is_string() && value->is_structured() && given == param_text(param_of(value, path)));
 }
 
@@ -105,9 +104,11 @@ struct KnownPointReader {
                          (!has_integers(axis.range->kind) || number == std::floor(number));
       return is_in ? std::optional(number) : std::nullopt;
     }
-    for (std::size_t i = 0; i < axis.values.json.size(); ++i) {
+    const auto& values = axis.values.json;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (same_value(values[i], *value)) return static_cast<double>(i);
+    for (std::size_t i = 0; i < values.size(); ++i)
       if (is_called(JsonView(axis.values).at(i), axis.path, *value)) return static_cast<double>(i);
-    }
     return std::nullopt;
   }
 

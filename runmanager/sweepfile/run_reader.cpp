@@ -313,11 +313,10 @@ RunConfig RunReader::read_trial(std::size_t index, const SearchPoint& point, int
   return config;
 }
 
-// Values that do not go together would end the search in its middle, once it comes to them.
-void RunReader::check_values_together(const SearchDomain& domain) {
+void RunReader::check_values_together() {
   constexpr std::size_t kPoints = 100;
   Problems problems;
-  for (const SearchPoint& point : Sampler(domain, {}).first_points(kPoints))
+  for (const SearchPoint& point : Sampler(domain(), {}).first_points(kPoints))
     read(space_.combination_at(point), problems);
   problems.throw_if_any();
 }
@@ -337,7 +336,6 @@ void RunReader::draw_trials(const SearchSpec& search, int epochs, Sweep& sweep) 
     for (int repeat = 0; space_.has_repeats() && repeat < space_.repeats(); ++repeat)
       sweep.runs.push_back(read_trial(sweep.runs.size(), point, repeat));
   }
-  if (adds_trials(search)) check_values_together(source->domain);
   sweep.keys = space_.keys();
   sweep.trials = std::move(source);
 }

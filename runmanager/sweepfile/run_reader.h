@@ -58,12 +58,15 @@ class RunReader : public std::enable_shared_from_this<RunReader> {
   /// and its TrialSource. `epochs`: of a trial. Throws ConfigError.
   void draw_trials(const SearchSpec& search, int epochs, Sweep& sweep);
 
+  /// Throws ConfigError if values of the space do not go together, as far as random points show: they would
+  /// end a search in its middle, once it comes to them.
+  void check_values_together();
+
  private:
   RunConfig read(const Combination& combination, Problems& problems);
   Params params_of(const Combination& combination) const;
   Params values_in_force(const RunConfig& run) const;
   RunConfig read_trial(std::size_t index, const SearchPoint& point, int repeat);
-  void check_values_together(const SearchDomain& domain);
   // What the runs with the same values of the axes at or below a key have there.
   const RunSection& section_of(const Combination& combination, const Setting& setting, Problems& problems);
   JsonDocument tree_with(const Combination& combination, const std::string& key, Problems& problems);

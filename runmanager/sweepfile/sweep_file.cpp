@@ -166,14 +166,17 @@ Sweep expand_sweep(JsonDocument root, const fs::path& file, std::span<const std:
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();
     check_ranges(space, problems);
-    learn_as_before(root, *sweep.search,
-                    options.logdir.empty() ? "" : options.logdir / sweep.name / "sweep.json", learned,
-                    problems);
+    const fs::path before = options.logdir.empty() ? "" : options.logdir / sweep.name / "sweep.json";
+    learn_as_before(root, *sweep.search, before, learned, problems);
     read_known_points(root, space.grids().at(0).axes, reader->domain(), rule_base, file.parent_path(),
                       *sweep.search, problems);
     problems.throw_if_any();
     reader->draw_trials(*sweep.search, epochs_of(rule_base), sweep);
     if (sweep.runs.empty()) problems.add(root, "every point is excluded, want at least one");
+    // A search that has begun goes on, whatever it may come to.
+    std::error_code ignored;
+    if (adds_trials(*sweep.search) && !is_recorded && !fs::exists(before, ignored))
+      reader->check_values_together();
   } else {
     if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
     reader->read_grids(rule_base, sweep, problems);

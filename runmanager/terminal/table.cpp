@@ -165,8 +165,11 @@ bool TextTable::fit_titles(int limit, bool unicode) {
 std::vector<std::string> shortened(const std::vector<std::string>& texts, int limit, bool unicode) {
   constexpr int kMaxLimit = 1024;
   const std::set<std::string_view> different(texts.begin(), texts.end());
+  // Not at the other end as well, if they are cut already.
+  const bool has_ends =
+      std::ranges::any_of(texts, [&](const auto& text) { return text.starts_with(unicode ? "…" : "~"); });
   for (;; limit *= 2) {
-    for (const auto& cut : {fit_width, fit_end}) {
+    for (const auto& cut : {has_ends ? fit_end : fit_width, has_ends ? fit_width : fit_end}) {
       std::set<std::string> seen;
       for (const std::string_view text : different) seen.insert(cut(text, limit, unicode));
       if (seen.size() < different.size() && limit < kMaxLimit) continue;

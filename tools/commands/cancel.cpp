@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/sweep_status.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
@@ -79,9 +80,12 @@ int cancel(const fs::path& directory) {
   require_directory(directory, "the directory of a sweep");
   const std::string ended = end_all(directory);
   const RecordedSweep sweep = has_runs(directory) ? read_sweep(directory) : RecordedSweep();
-  const std::size_t runs = std::max(sweep.runs.size(), trials_to_come(sweep.file));
+  const SweepStatus status = has_runs(directory) ? sweep_status(directory) : SweepStatus();
   const auto finished = static_cast<std::size_t>(
       std::ranges::count_if(sweep.runs, [](const RunRecord& run) { return has_ended(run.status); }));
+  // A search that has found or taken enough leaves its other trials as they are.
+  const std::size_t runs = status.search_end.empty() ? std::max(sweep.runs.size(), trials_to_come(sweep.file))
+                                                     : finished + status.unfinished;
   std::cout << ended << fmt::format("; {} of {} runs are finished.\n", finished, runs);
   if (finished < runs)
     std::cout << "To go on: " << shell_command({typed_program(), "resume"}, directory) << "\n";

@@ -70,6 +70,8 @@ Json digests_of(const std::vector<std::string>& patterns) {
       }
       try {
         std::set<fs::path> around;
+        for (fs::path above = fs::canonical(path); above.has_relative_path(); around.insert(above))
+          above = above.parent_path();
         add_files(path, around, files);
       } catch (const fs::filesystem_error& error) {
         throw ReadError(fmt::format("{}: cannot be read: {}; \"inputs\" names it", path.string(),
@@ -196,7 +198,9 @@ void CommandKind::load(const Sweep& sweep) {
   // The environment tells a program its repeat and whether it has GPUs.
   const auto key = std::ranges::find_if(
       sweep.keys, [](const std::string& name) { return name != kRepeatKey && name != "device"; });
-  if (key == sweep.keys.end() || has_substitutions(spec, sweep.keys) || may_read_params(spec)) return;
+  const bool is_single = sweep.runs.size() == 1 && !sweep.search;
+  if (is_single || key == sweep.keys.end() || has_substitutions(spec, sweep.keys) || may_read_params(spec))
+    return;
   remarks_.push_back(
       fmt::format("the command has no parameter, as {{flags}} or {{{}}} would be: all runs do the same, "
                   "unless the program "
@@ -250,6 +254,12 @@ RunNeeds CommandKind::needs(const RunConfig& config) {
   if (!run.unavailable && !run.takes_gpus) run.devices = {run.device};
   run.provenance = program_;
   run.provenance["inputs"] = input_files(config);
+  // Each run asks again as it begins: this is for one whose worker is lost.
+  if (config.command->cwd != kRunCwd) {
+    const auto [at, is_new] = git_.try_emplace(config.command->cwd.string());
+    if (is_new) at->second = git_state(at->first);
+    if (!at->second.is_null()) run.provenance["git"] = at->second;
+  }
   return run;
 }
 

@@ -41,6 +41,7 @@ class CommandKind final : public RunKind {
   const std::vector<std::string> gpus_;
   std::vector<std::string> remarks_;
   std::map<std::vector<std::string>, nlohmann::ordered_json> inputs_;  // by their patterns
+  std::map<std::string, nlohmann::ordered_json> git_;                  // by working directory
 };
 
 /// Makes the directory `run` and locks it. Waits until a program that an earlier attempt has started is gone,

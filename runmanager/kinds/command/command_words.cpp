@@ -124,18 +124,19 @@ std::optional<std::string> expanded(const std::string& word, const CommandStart&
   std::string text;
   std::size_t begin = 0;  // of its last word
   std::string open;       // quotes, and the parentheses and backquotes of commands, that are not closed
-  bool is_escaped = false, drops_word = false;
+  bool is_escaped = false, after_dollar = false, drops_word = false;
   const auto end_word = [&] {
     if (std::exchange(drops_word, false)) text.resize(begin);
   };
   const auto add = [&](char c) {
     const char around = open.empty() ? 0 : open.back();
-    const bool is_quoted = around == '\'' || around == '"', is_command = c == '(' && text.ends_with('$');
+    const bool is_quoted = around == '\'' || around == '"', is_command = c == '(' && after_dollar;
     const bool is_between = !is_quoted && !is_escaped && open.find('"') == std::string::npos &&
                             kBetweenWords.find(c) != std::string_view::npos;
     if (is_between) end_word();
     text += c;
     if (is_between) begin = text.size();
+    after_dollar = c == '$' && !is_escaped;
     if (std::exchange(is_escaped, false)) return;
     if (c == '\\' && around != '\'')
       is_escaped = true;
@@ -151,6 +152,7 @@ std::optional<std::string> expanded(const std::string& word, const CommandStart&
     drops_word = drops_word || !value;
     const char* separator = "";
     for (const std::string& part : value.value_or(std::vector<std::string>())) {
+      after_dollar = false;  // A value's own is none.
       text += std::exchange(separator, " ");
       text += for_shell ? quoted(part, open.empty() ? 0 : open.back()) : part;
     }

@@ -260,6 +260,10 @@ TEST(CommandWords, HaveTheValuesOfTheRunsParameters) {
                      {{"seed", std::int64_t{5}}, {"repeat", std::int64_t{2}}}),
             "7|--seed=7|seed=7");
   EXPECT_EQ(words_of({"{seed}"}, {{"repeat", std::int64_t{2}}}), "2");
+  // A dollar sign that is escaped, or a value's own, begins no command.
+  EXPECT_EQ(words_of({"echo \"\\$(a\" {b} \"{c}(\" {b}"},
+                     {{"b", std::string("x y")}, {"c", std::string("a$")}}, true),
+            "echo \"\\$(a\" 'x y' \"a\\$(\" 'x y'");
   // The number of a repeat is no parameter, unless the program has one of that name.
   EXPECT_EQ(words_of({"{flags}"}, {{"repeat", std::int64_t{1}}}, false, {{"repeat", 1}}), "--repeat=1");
 }

@@ -74,7 +74,7 @@ class CommandTest(ProgramRuns):
         self.assertEqual(self.sweep("lr=1,2", "--name", "a", "--", "true").stderr.count(hint), 1)
         reader = self.python("open(os.environ['SWEEP_PARAMS'])", "reader.py")
         for number, words in enumerate((["lr=1,2", "--", "true", "{lr}"], ["lr=1,2", "--", "sh", "-c", "cat $SWEEP_PARAMS"],
-                                        ["lr=1,2", "--", *reader], ["repeats=2", "--", "true"])):
+                                        ["lr=1,2", "--", *reader], ["repeats=2", "--", "true"], ["lr=1", "--", "true"])):
             self.assertNotIn("has no parameter", self.sweep(f"name=b{number}", *words).stderr)
 
     def test_a_metric_that_never_comes_is_told(self):
