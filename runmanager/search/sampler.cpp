@@ -94,8 +94,8 @@ std::vector<SearchPoint> Sampler::first_points(std::size_t count) const {
     points.insert(*point);
     trials.push_back({.point = *std::move(point)});
   }
-  std::vector<SearchPoint> drawn;
-  for (Observation& trial : trials) drawn.push_back(std::move(trial.point));
+  std::vector<SearchPoint> drawn(trials.size());
+  std::ranges::transform(trials, drawn.begin(), [](Observation& trial) { return std::move(trial.point); });
   return drawn;
 }
 

@@ -173,8 +173,9 @@ std::vector<std::string> shortened(const std::vector<std::string>& texts, int li
       std::set<std::string> seen;
       for (const std::string_view text : different) seen.insert(cut(text, limit, unicode));
       if (seen.size() < different.size() && limit < kMaxLimit) continue;
-      std::vector<std::string> list;
-      for (const std::string& text : texts) list.push_back(cut(text, limit, unicode));
+      std::vector<std::string> list(texts.size());
+      std::ranges::transform(texts, list.begin(),
+                             [&](const auto& text) { return cut(text, limit, unicode); });
       return list;
     }
   }
