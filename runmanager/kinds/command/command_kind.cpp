@@ -168,7 +168,8 @@ void keep_changes(const fs::path& run, RunRecord& record, const CommandSpec& spe
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::error_code ignored;
   fs::remove(run / kChangesFile, ignored);
-  const Json git = spec.cwd == kRunCwd ? Json() : git_state(spec.cwd.string());
+  if (!record.provenance.contains("git")) return;  // There was no commit when the sweep began.
+  const Json git = git_state(spec.cwd.string());
   record.provenance.erase("git");
   if (git.is_null()) return;
   record.provenance["git"] = git;
