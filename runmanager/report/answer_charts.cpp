@@ -57,8 +57,8 @@ std::vector<std::size_t> shown_levels(const Effect& effect, const Goal& goal, Ch
                            [&](std::size_t level) { return goal.cost(effect.levels[level].metric.mean); });
   shown.resize(kMaxLevels);
   std::ranges::sort(shown);
-  charts.remarks.push_back(fmt::format("Of the {} values of {}, the {} best are shown.", effect.levels.size(),
-                                       effect.keys[0], kMaxLevels));
+  charts.remarks.push_back(fmt::format("The {} best of the {} values of {} are shown.", kMaxLevels,
+                                       effect.levels.size(), effect.keys[0]));
   return shown;
 }
 

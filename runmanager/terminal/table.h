@@ -55,9 +55,9 @@ struct TextTable {
   /// Removes columns without any cell.
   void drop_empty_columns();
   /// Removes columns until the table is no wider than `limit`, the least important first, and of equal ones
-  /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone. First
-  /// of all, if the table is too wide, cuts texts of columns that lead to half of `limit`, and further if
-  /// that is not enough at last.
+  /// the widest. Then puts back those that fit after all. Returns the titles of those that are gone. If the
+  /// table is too wide, texts of columns that lead are cut first, to 12 to 32 columns; and once more, to 16
+  /// and 12, if no other column is left to remove.
   std::vector<std::string> fit(int limit, bool unicode = true);
   /// Cuts the texts of columns that lead, see shortened().
   void shorten(int limit, bool unicode);

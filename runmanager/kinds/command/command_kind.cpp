@@ -204,8 +204,7 @@ void CommandKind::load(const Sweep& sweep) {
     return;
   remarks_.push_back(
       fmt::format("the command has no parameter, as {{flags}} or {{{}}} would be: all runs do the same, "
-                  "unless the program "
-                  "reads the file $SWEEP_PARAMS",
+                  "unless the program reads the file $SWEEP_PARAMS",
                   *key));
 }
 

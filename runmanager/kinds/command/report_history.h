@@ -69,7 +69,7 @@ class ReportHistory {
   EpochRecord last() const { return numbered(last_step(), steps_.rbegin()->second, steps_.size()); }
   std::int64_t last_step() const { return steps_.rbegin()->first; }
   std::size_t size() const { return steps_.size(); }
-  /// Also of those that were left out.
+  /// Steps so far, with those that were left out.
   int count() const { return steps_.empty() ? 0 : steps_.rbegin()->second.epoch; }
   /// Whether the last one stays when a later one begins.
   bool keeps_last() const { return keeps(paced_metrics(steps_.rbegin()->second)); }

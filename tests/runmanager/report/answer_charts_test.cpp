@@ -140,7 +140,7 @@ TEST(EffectsChart, HasTheBestOfManyValuesInTheirOrder) {
   ASSERT_EQ(values.size(), 41u);
   EXPECT_EQ(values[1], "0");
   EXPECT_EQ(values[40], "59");
-  EXPECT_THAT(shown.charts.remarks, ElementsAre("Of the 60 values of x, the 40 best are shown."));
+  EXPECT_THAT(shown.charts.remarks, ElementsAre("The 40 best of the 60 values of x are shown."));
 }
 
 TEST(EffectsChart, HasNoColumnOfChanceWithoutATest) {
